@@ -1,0 +1,57 @@
+# Archive Fleet. `make help` lists everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
+JOBS ?= 4
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format lock crash bench clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
+
+$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed; found $$($(PYTHON) --version). Try: make PYTHON=python3.11 install" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fast.txt 2>/dev/null || \
+	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path is in use, see: worker doctor"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: install ## the whole product on an embedded PostgreSQL and a loopback Telegram
+	@$(BIN)/worker demo
+
+test: install ## all tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: install ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## write the code the way check wants it
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: install ## pin the dependencies anew (needs uv)
+	@command -v uv >/dev/null || { echo "uv is needed to lock: pip install uv" >&2; exit 2; }
+	uv pip compile pyproject.toml $(LOCK) -o requirements/run.txt
+	uv pip compile pyproject.toml --extra embedded --group dev $(LOCK) -o requirements/dev.txt
+	echo "tgcrypto>=1.2.5" | uv pip compile - $(LOCK) -o requirements/fast.txt
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
+
+crash: install ## kill the fleet at every step and prove that nothing was lost or doubled
+	@echo "make crash: not built yet" >&2; exit 1
+
+bench: install ## transfers side by side with other clients
+	@echo "make bench: not built yet" >&2; exit 1
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""The command line. Each command parses, calls one function below, prints, and exits honestly."""

@@ -1,0 +1,5 @@
+"""The ``worker`` command."""
+
+
+def main() -> None:
+    """Run the command line."""

@@ -1,0 +1,1 @@
+"""Settings: one typed place, and where each value came from."""

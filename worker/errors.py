@@ -1,0 +1,64 @@
+"""Everything that can go wrong, named after what the caller can do about it.
+
+A message says what happened to which thing; ``remedy`` says what a person can do next. Code that
+catches one of these classes knows its duty from the class alone: retry, wait, give up on this set,
+give up on this account, or tell the person.
+"""
+
+from __future__ import annotations
+
+
+class FleetError(Exception):
+    """The root of all expected failures. Anything else that is raised is a bug."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what} — {self.remedy}" if self.remedy else self.what
+
+
+class UserError(FleetError):
+    """Tell the person: a setting, an argument or the environment has to change first."""
+
+    exit_code = 2
+
+
+class RetryableError(FleetError):
+    """Retry: the same call may succeed a moment later (network, server trouble)."""
+
+
+class NotBeforeError(FleetError):
+    """Wait: the work is allowed again ``seconds`` from now. Never an attempt, never a failure."""
+
+    def __init__(self, what: str, *, seconds: float, remedy: str = "") -> None:
+        super().__init__(what, remedy=remedy)
+        self.seconds = seconds
+
+
+class BusyError(NotBeforeError):
+    """Wait: somebody else holds what this work needs. Look again later."""
+
+
+class SetFailedError(FleetError):
+    """Give up on this set for this attempt; its row keeps the reason."""
+
+
+class AccountUnusableError(FleetError):
+    """Give up on this account until a person logs it in again."""
+
+
+class LeaseLostError(FleetError):
+    """Stop at once: another process may own what this one was working on."""
+
+
+class FenceLostError(LeaseLostError):
+    """Stop at once: the row has a newer owner; nothing was written."""
+
+
+class OutcomeUnknownError(FleetError):
+    """Find out: the call may or may not have been applied. Never repeat it blindly."""

@@ -1,0 +1,1 @@
+"""Running many accounts: scheduler, account session, lease, heartbeat, shutdown."""

@@ -1,0 +1,1 @@
+"""Structured logs with nothing secret in them."""

@@ -1,0 +1,1 @@
+"""What a crash can leave behind, and how each kind of it is put right."""

@@ -1,0 +1,1 @@
+"""The read model: what the fleet is doing and why something waits."""
