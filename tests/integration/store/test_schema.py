@@ -93,7 +93,7 @@ async def test_an_empty_an_older_and_a_newer_schema_are_refused_with_their_remed
         connection = await asyncpg.connect(empty_database_url)
         await connection.execute("UPDATE alembic_version SET version_num = 'ffff'")
         await connection.close()
-        with pytest.raises(UserError, match="newer than this version's .* — upgrade archive-fleet"):
+        with pytest.raises(UserError, match=r"newer than this version's .* — upgrade archive-fleet"):
             await migrations.require_current(database)
     finally:
         await database.close()
