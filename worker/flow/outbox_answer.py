@@ -7,20 +7,17 @@ may have arrived all the same, so its outcome is unknown and not failed.
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from worker.errors import FleetError, NotBeforeError, OutcomeUnknownError, RetryableError
+from worker.errors import FleetError, NotBeforeError, OutcomeUnknownError
+from worker.flow.backoff import LOST
 from worker.flow.outbox_ops import Expired, Failed, Outcome, Send, Sent, Unknown
 
 if TYPE_CHECKING:
     from worker.flow.outbox_queue import Entry
 
 P = TypeVar("P")
-
-LOST = (RetryableError, ConnectionError, TimeoutError, socket.gaierror)
-"""The connection broke, was refused, or the server's name could not be resolved."""
 
 
 class AlreadyDoneError(FleetError):
