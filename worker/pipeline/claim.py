@@ -1,0 +1,1 @@
+"""Taking the next set that is ready."""

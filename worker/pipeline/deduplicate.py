@@ -1,0 +1,1 @@
+"""Whether these bytes are already published."""

@@ -1,0 +1,1 @@
+"""Bringing a set's bytes to the disk."""

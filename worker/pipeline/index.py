@@ -1,0 +1,1 @@
+"""What is inside: the second phase."""

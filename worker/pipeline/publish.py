@@ -1,0 +1,1 @@
+"""Sending a set's parts to the destination."""

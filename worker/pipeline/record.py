@@ -1,0 +1,1 @@
+"""The package stub: deliverable, metadata pending."""

@@ -1,0 +1,1 @@
+"""Reading a source channel upward from its cursor."""
