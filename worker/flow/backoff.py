@@ -1,4 +1,4 @@
-"""How long to wait before trying again.
+"""How long to wait before trying again, and after what that makes sense.
 
 Contract. The n-th delay is ``first`` times ``factor`` to the power of n, give or take ``jitter`` of itself
 so that many callers do not come back in step, and never more than ``cap``. Pure: the caller draws the
@@ -7,7 +7,13 @@ random number and does the waiting.
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
+
+from worker.errors import RetryableError
+
+LOST = (RetryableError, ConnectionError, TimeoutError, socket.gaierror)
+"""The connection broke, was refused, or the server's name could not be resolved."""
 
 _LARGEST_EXPONENT = 64  # far beyond every cap, and short of what a float can hold
 
