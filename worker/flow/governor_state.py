@@ -31,10 +31,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The answer to "may this call start?". With no ``wait`` it may, and it has been charged."""
+    """Whether a call may start: with no ``wait`` it may, and has been charged."""
 
     wait: float = 0.0
-    reason: Literal["", "flood", "slow mode", "pace", "chat pace"] = ""
+    reason: Literal["", "flood", "slow mode", "pace", "chat pace", "store away"] = ""
 
     @property
     def granted(self) -> bool:
@@ -48,11 +48,11 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """From the ``count``-th flood of a method ``within`` seconds on, each wait is ``extra`` seconds longer."""
+    """From the ``count``-th flood of a method ``within`` seconds on, waits are ``extra`` seconds longer."""
 
-    count: int = 3
-    within: float = 3600.0
-    extra: float = 300.0
+    count: int
+    within: float
+    extra: float
 
 
 @dataclass(frozen=True, slots=True)

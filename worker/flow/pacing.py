@@ -10,12 +10,13 @@ the same sums under a row lock, and is tested against these.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """How a pace learns: ``widen`` per flood, up to ``widest``, fading by half every ``half_life`` seconds."""
+    """How a pace learns: ``widen`` per flood, up to ``widest``, fading by half in ``half_life`` seconds."""
 
     widen: float = 2.0
     widest: float = 16.0
@@ -53,7 +54,7 @@ class PaceState:
 def widening(state: PaceState, now: float, how: Adaptation) -> float:
     """By which factor the interval is longer than it would be had there been no flood."""
     halvings = max(0.0, now - state.widened_at) / how.half_life
-    return 1.0 + (state.widened - 1.0) * 0.5**halvings
+    return 1.0 + (state.widened - 1.0) * math.exp2(-halvings)
 
 
 def wait(pace: Pace, state: PaceState, now: float, how: Adaptation) -> float:
