@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from worker.archives.rar_listing import list_rar
+from worker.archives.rar_proof import prove_rar
+from worker.archives.sevenzip_listing import list_sevenzip
+from worker.archives.sevenzip_proof import prove_sevenzip
 from worker.archives.sniff import sniff
-from worker.archives.zip_directory import BadZipError
+from worker.archives.tar_listing import list_tar
+from worker.archives.whole import NotWholeError
 from worker.archives.zip_listing import list_zip
 from worker.archives.zip_proof import prove_zip
 from worker.domain.archive_name import ArchiveFormat, Scheme
 from worker.domain.listing import Completeness, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
     from worker.domain.listing import Limits
 
-    Lister: TypeAlias = Callable[[Parts, Sink, Limits], None]
-    Prover: TypeAlias = Callable[[Parts, Scheme, Sequence[int]], Completeness]
-
-_LISTERS: dict[ArchiveFormat, Lister] = {ArchiveFormat.ZIP: list_zip}
-_PROVERS: dict[ArchiveFormat, Prover] = {ArchiveFormat.ZIP: prove_zip}
+_PROVERS = {
+    ArchiveFormat.ZIP: prove_zip,
+    ArchiveFormat.RAR: prove_rar,
+    ArchiveFormat.SEVEN_ZIP: prove_sevenzip,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +43,16 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
     """Whether these parts, which their names show to be gapless, are the whole archive."""
     prover = _PROVERS.get(form)
     if prover is None:
+        # A tar says nowhere how long it is; it comes as one file, and that is complete as posted.
         return Completeness(complete=scheme is Scheme.SINGLE)
     try:
-        return prover(parts, scheme, indices)
+        return Completeness(complete=True, reason=prover(parts, scheme, indices))
+    except NotWholeError as no:
+        return Completeness(complete=False, missing=no.missing, reason=str(no))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
-        reason = f"the headers cannot be read: {type(error).__name__}"
+        reason = f"the headers cannot be read: {type(error).__name__}: {error}"
         return Completeness(complete=scheme is Scheme.SINGLE, reason=reason)
 
 
@@ -56,19 +64,24 @@ def examine(
     completeness = prove(parts, actual, scheme, indices)
     if not completeness.complete:
         sink.mark(Mark.INCOMPLETE, completeness.reason)
-    lister = _LISTERS.get(actual)
-    if lister is None:
-        sink.mark(Mark.UNSUPPORTED, f"{actual} is not listed")
-        return Examined(actual, completeness)
     try:
-        lister(parts, sink, limits)
+        _list(parts, actual, scheme, sink, limits)
     except MemoryError:
-        raise
-    except BadZipError as error:
-        sink.mark(Mark.CORRUPT, str(error))
+        sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {limits.memory} bytes of memory")
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
     return Examined(actual, completeness)
+
+
+def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits: Limits) -> None:
+    if form is ArchiveFormat.ZIP:
+        list_zip(parts, sink, limits)
+    elif form is ArchiveFormat.RAR:
+        list_rar(parts, scheme, sink, limits)
+    elif form is ArchiveFormat.SEVEN_ZIP:
+        list_sevenzip(parts, sink, limits)
+    else:
+        list_tar(parts, form, sink)
 
 
 def _actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:

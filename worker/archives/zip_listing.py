@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from worker.archives.dos_time import dos_time
 from worker.archives.zip_directory import (
     LOCAL,
     LOCAL_MAGIC,
@@ -56,25 +57,6 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
         sink.mark(Mark.CORRUPT, f"the end record counts {directory.entries} members, there are {sink.count}")
     if shift >= 0 and limits.verify_bytes and len(kept) <= CHECKED_MEMBERS:
         _verify(file, parts, kept, shift, sink, limits.verify_bytes)
-
-
-_dates: dict[int, str | None] = {}
-_times: dict[int, str | None] = {}
-
-
-def dos_time(date: int, time: int) -> str | None:
-    """A DOS date and time as ISO 8601 local time; None where it is no moment at all."""
-    day = _dates.get(date, "")
-    if day == "":
-        year, month, dom = 1980 + (date >> 9), (date >> 5) & 15, date & 31
-        valid = 1 <= month <= 12 and 1 <= dom <= 31
-        day = _dates[date] = f"{year:04d}-{month:02d}-{dom:02d}" if valid else None
-    clock = _times.get(time, "")
-    if clock == "":
-        hour, minute, second = time >> 11, (time >> 5) & 63, (time & 31) * 2
-        valid = hour < 24 and minute < 60 and second < 60
-        clock = _times[time] = f"{hour:02d}:{minute:02d}:{second:02d}" if valid else None
-    return f"{day}T{clock}" if day and clock else None
 
 
 def _entry(record: Record) -> Entry:

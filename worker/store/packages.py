@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
@@ -15,22 +16,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from worker.domain.listing import Entry
     from worker.store.database import Database
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """One entry of an archive's listing."""
-
-    path: str
-    size: int | None
-    compressed_size: int | None
-    crc32: int | None
-    modified_at: Any
-    is_dir: bool
-    is_encrypted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +38,14 @@ async def package_with(connection: AsyncConnection, content_hash: bytes) -> int 
 
 
 _INSERT = text("""
-    INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id, source_message_id,
-        dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id)
-    VALUES (:hash, :name, :size, :type, :source, :source_message, :dest, :dest_message, :multipart, :parts, :run)
+    INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id,
+        source_message_id, dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id)
+    VALUES (:hash, :name, :size, :type, :source,
+        :source_message, :dest, :dest_message, :multipart, :parts, :run)
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
         metadata_reason = NULL, file_count = 0, dest_channel_id = excluded.dest_channel_id,
-        dest_message_id = excluded.dest_message_id, part_count = excluded.part_count, published_at = fleet_now()
+        dest_message_id = excluded.dest_message_id, part_count = excluded.part_count,
+        published_at = fleet_now()
     WHERE packages.state = 'withdrawn'
     RETURNING id
 """)
@@ -99,7 +90,7 @@ async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: 
 async def complete(
     database: Database,
     package_id: int,
-    files: Sequence[ListedFile],
+    files: Sequence[Entry],
     marks: Iterable[str],
     creator: str | None,
 ) -> None:
@@ -138,7 +129,7 @@ _INSERT_FILE = text("""
 """)
 
 
-def _file_values(package_id: int, ordinal: int, file: ListedFile) -> dict[str, Any]:
+def _file_values(package_id: int, ordinal: int, file: Entry) -> dict[str, Any]:
     return {
         "package": package_id,
         "ordinal": ordinal,
@@ -147,10 +138,14 @@ def _file_values(package_id: int, ordinal: int, file: ListedFile) -> dict[str, A
         "size": file.size,
         "compressed": file.compressed_size,
         "crc32": file.crc32,
-        "modified": file.modified_at,
+        "modified": _local_time(file.modified),
         "is_dir": file.is_dir,
-        "encrypted": file.is_encrypted,
+        "encrypted": file.encrypted,
     }
+
+
+def _local_time(text_: str | None) -> datetime | None:
+    return None if text_ is None else datetime.fromisoformat(text_).replace(tzinfo=None)
 
 
 async def pending_of(database: Database, account_id: int) -> list[PendingPackage]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPart:
+class IntentPart:
     """A window of the content that becomes one message."""
 
     ordinal: int
@@ -39,7 +39,7 @@ class PlannedPart:
 class UploadPart:
     """A planned part and what has become of it."""
 
-    plan: PlannedPart
+    plan: IntentPart
     state: str
     message_id: int | None
 
@@ -74,7 +74,7 @@ async def create_intent(
     destination_id: int,
     floor_id: int,
     content_hash: bytes,
-    parts: Iterable[PlannedPart],
+    parts: Iterable[IntentPart],
 ) -> Intent:
     """Commit what is about to be sent."""
     async with database.transaction("uploads.intent") as connection:
@@ -82,7 +82,8 @@ async def create_intent(
         upload_id = (
             await connection.execute(
                 text("""
-                    INSERT INTO uploads (content_hash, set_id, account_id, destination_id, floor_id, total_size)
+                    INSERT INTO uploads (content_hash, set_id, account_id, destination_id, floor_id,
+                        total_size)
                     VALUES (:hash, :set, :account, :destination, :floor, :total) RETURNING id
                 """),
                 {
@@ -98,8 +99,8 @@ async def create_intent(
         for part in parts:
             await connection.execute(
                 text("""
-                    INSERT INTO upload_parts (upload_id, ordinal, file_name, byte_offset, byte_length, random_id,
-                        caption)
+                    INSERT INTO upload_parts (upload_id, ordinal, file_name, byte_offset, byte_length,
+                        random_id, caption)
                     VALUES (:upload, :ordinal, :name, :offset, :length, :random_id, :caption)
                 """),
                 {
@@ -189,7 +190,8 @@ async def finish(connection: AsyncConnection, intent: Intent, package_id: int) -
     """Every part is sent and the package exists; inside the transaction that makes it."""
     await connection.execute(
         text("""
-            UPDATE uploads SET state = 'done', package_id = :package, ended_at = fleet_now() WHERE id = :upload
+            UPDATE uploads SET state = 'done', package_id = :package, ended_at = fleet_now()
+            WHERE id = :upload
         """),
         {"upload": intent.upload_id, "package": package_id},
     )
@@ -236,7 +238,7 @@ async def _load(connection: AsyncConnection, upload_id: int) -> Intent:
 
 
 def _part(row: Any) -> UploadPart:
-    plan = PlannedPart(
+    plan = IntentPart(
         row.ordinal, row.file_name, row.byte_offset, row.byte_length, row.random_id, row.caption
     )
     return UploadPart(plan, row.state, row.message_id)

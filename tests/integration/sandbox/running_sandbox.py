@@ -1,0 +1,120 @@
+"""A sandbox in a process of its own, and stock clients pointed at it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives import serialization
+from pyrogram import Client
+from pyrogram.connection import Connection
+from pyrogram.crypto import rsa
+
+from worker.sandbox.admin_client import SandboxAdmin
+from worker.sandbox.public_key import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass
+class RunningSandbox:
+    """One server process; ``facts`` is the line it printed."""
+
+    process: asyncio.subprocess.Process
+    arguments: list[str]
+    facts: dict[str, Any]
+
+    @classmethod
+    async def start(cls, *arguments: str) -> RunningSandbox:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "worker.sandbox",
+            "--json",
+            *arguments,
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        facts = json.loads(await process.stdout.readline())
+        return cls(process, list(arguments), facts)
+
+    @property
+    def admin(self) -> SandboxAdmin:
+        return SandboxAdmin(self.facts["host"], self.facts["admin_port"])
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.process.wait()
+
+    async def restart(self) -> None:
+        """Kill the server with SIGKILL and start it again on the same state."""
+        await self.kill()
+        again = await self.start(*self.arguments)
+        self.process, self.facts = again.process, again.facts
+
+    async def stop(self) -> int:
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+        return await self.process.wait()
+
+    def trust(self) -> None:
+        """Make this process's Kurigram accept the server's key."""
+        pem = Path(self.facts["public_key"]).read_bytes()
+        numbers = serialization.load_pem_public_key(pem).public_numbers()
+        rsa.server_public_keys[fingerprint(numbers.n, numbers.e)] = rsa.PublicKey(numbers.n, numbers.e)
+
+    def client(self, name: str, workdir: Path, **options: Any) -> Client:
+        """A stock Kurigram client that finds this server where it expects Telegram."""
+        self.trust()
+        host, port = self.facts["host"], self.facts["port"]
+
+        class HereConnection(Connection):
+            def __init__(self, **arguments: Any) -> None:
+                super().__init__(**{**arguments, "server_address": host, "port": port})
+
+        defaults = {
+            "fetch_replies": False,
+            "fetch_topics": False,
+            "fetch_stories": False,
+            "fetch_stickers": False,
+        }
+        return Client(
+            name,
+            api_id=1,
+            api_hash="0" * 32,
+            workdir=workdir,
+            connection_factory=HereConnection,
+            **{**defaults, **options},
+        )
+
+    @asynccontextmanager
+    async def logged_in(
+        self, phone: str, workdir: Path, *, name: str | None = None, **options: Any
+    ) -> AsyncIterator[Client]:
+        """A started client of an account, signed up if need be. The session file is kept in ``workdir``."""
+        client = self.client(name or phone.strip("+"), workdir, **options)
+        if not await client.connect():
+            await log_in(client, phone)
+        await client.disconnect()
+        await client.start()
+        try:
+            yield client
+        finally:
+            await client.stop()
+
+
+async def log_in(client: Client, phone: str, code: str = "12345") -> None:
+    sent = await client.send_phone_number_code(phone)
+    signed = await client.sign_in(phone, sent.phone_code_hash, code)
+    if not signed:
+        await client.sign_up(phone, sent.phone_code_hash, "Test", "Account")

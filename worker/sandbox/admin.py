@@ -1,0 +1,48 @@
+"""The door for tests: newline-delimited JSON on a port of its own. ``admin_client`` describes the format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from worker.sandbox import admin_commands
+from worker.sandbox.faults import RpcFault
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from worker.sandbox.server import Sandbox
+
+log = structlog.get_logger(__name__)
+
+MAX_LINE = 1 << 24
+
+
+class Admin:
+    """Answers one JSON object per line, in order."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
+                await writer.drain()
+        except ConnectionError:
+            log.debug("sandbox.admin.gone")
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+            command = admin_commands.COMMANDS[request["do"]]
+            result = await command(self._sandbox, **request.get("with", {}))
+        except KeyError as unknown:
+            return {"ok": False, "error": f"unknown command or missing field: {unknown}"}
+        except (LookupError, ValueError, TypeError, OSError, RpcFault) as refused:
+            return {"ok": False, "error": f"{type(refused).__name__}: {refused}"}
+        return {"ok": True, "result": result}

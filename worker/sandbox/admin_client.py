@@ -1,0 +1,195 @@
+"""The client of the admin port: how tests arrange the server and ask its ledger.
+
+The wire is newline-delimited JSON over TCP, one request per line and one answer per line, in order:
+
+    -> {"do": "create_account", "with": {"phone": "+49301", "first_name": "Ada"}}
+    <- {"ok": true, "result": {"user_id": 5000000001}}
+    <- {"ok": false, "error": "ValueError: no account has the number +49301"}
+
+``do`` is the name of a method below, ``with`` its arguments by name. Files are named by their path on this
+machine. Numbers of 64 bits (document ids, random ids) are plain JSON numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+
+class SandboxAdminError(Exception):
+    """The server refused a command; the message says why."""
+
+
+def _read(line: bytes) -> Any:
+    if not line:
+        raise SandboxAdminError("the sandbox closed the admin connection")
+    answer = json.loads(line)
+    if not answer["ok"]:
+        raise SandboxAdminError(answer["error"])
+    return answer["result"]
+
+
+def _absolute(path: Path | str) -> str:
+    return str(Path(path).resolve())
+
+
+class SandboxAdmin:
+    """One connection per command: usable from anywhere, and across restarts of the server."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+
+    async def do(self, name: str, **arguments: Any) -> Any:
+        """Run any command by name; the methods below are the ones with a promise."""
+        reader, writer = await asyncio.open_connection(self._host, self._port, limit=1 << 28)
+        try:
+            writer.write(json.dumps({"do": name, "with": arguments}).encode() + b"\n")
+            return _read(await reader.readline())
+        finally:
+            writer.close()
+
+    def do_now(self, name: str, **arguments: Any) -> Any:
+        """The blocking twin of ``do``, for scripts and threads."""
+        with socket.create_connection((self._host, self._port)) as connection:
+            connection.sendall(json.dumps({"do": name, "with": arguments}).encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                return _read(lines.readline())
+
+    async def create_account(
+        self, phone: str, first_name: str, *, premium: bool = False, password: str | None = None
+    ) -> dict[str, Any]:
+        """Return ``{"user_id": …}``."""
+        found: dict[str, Any] = await self.do(
+            "create_account", phone=phone, first_name=first_name, premium=premium, password=password
+        )
+        return found
+
+    async def create_channel(
+        self, title: str, *, members: list[str] | None = None, admins: list[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Return ``{"channel_id": …}``. The first administrator (or member) owns the channel.
+
+        Options: broadcast (true), username, noforwards, forum, hidden_history.
+        """
+        made: dict[str, Any] = await self.do(
+            "create_channel", title=title, members=members or [], admins=admins or [], **options
+        )
+        return made
+
+    async def post_document(
+        self, channel_id: int, path: Path | str, file_name: str, **options: Any
+    ) -> dict[str, Any]:
+        """Post a file of this machine; return ``{"message_id": …, "document_id": …}``.
+
+        Options: caption, mime (application/zip), by (phone; the owner posts by default), topic_id, reply_to,
+        grouped_id, photo (false), dc_id.
+        """
+        posted: dict[str, Any] = await self.do(
+            "post_document",
+            channel_id=channel_id,
+            path=_absolute(path),
+            file_name=file_name,
+            **options,
+        )
+        return posted
+
+    async def post_photo(self, channel_id: int, path: Path | str, **options: Any) -> dict[str, Any]:
+        return await self.post_document(channel_id, path, Path(path).name, photo=True, **options)
+
+    async def repost(self, channel_id: int, document_id: int, **options: Any) -> dict[str, Any]:
+        """Post a document that exists already. Options: caption, by."""
+        posted: dict[str, Any] = await self.do(
+            "repost", channel_id=channel_id, document_id=document_id, **options
+        )
+        return posted
+
+    async def post_text(self, channel_id: int, text: str, **options: Any) -> dict[str, Any]:
+        """Return ``{"message_id": …}``. Options: by, topic_id."""
+        posted: dict[str, Any] = await self.do("post_text", channel_id=channel_id, text=text, **options)
+        return posted
+
+    async def create_topic(self, channel_id: int, title: str) -> dict[str, Any]:
+        """Return ``{"topic_id": …}``."""
+        made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)
+        return made
+
+    async def delete_messages(self, channel_id: int, ids: list[int]) -> dict[str, Any]:
+        """Return ``{"deleted": [ids that were there]}``."""
+        gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
+        return gone
+
+    async def set_premium(self, phone: str, premium: bool) -> None:
+        await self.do("set_premium", phone=phone, premium=premium)
+
+    async def ban_account(self, phone: str) -> None:
+        await self.do("ban_account", phone=phone)
+
+    async def revoke_sessions(self, phone: str) -> None:
+        """Every key of the account answers 401 SESSION_REVOKED from here on."""
+        await self.do("revoke_sessions", phone=phone)
+
+    async def kick(self, channel_id: int, phone: str) -> None:
+        await self.do("kick", channel_id=channel_id, phone=phone)
+
+    async def join(self, channel_id: int, phone: str, *, admin: bool = False) -> None:
+        await self.do("join", channel_id=channel_id, phone=phone, admin=admin)
+
+    async def set_noforwards(self, channel_id: int, noforwards: bool) -> None:
+        await self.do("set_noforwards", channel_id=channel_id, noforwards=noforwards)
+
+    async def set_repeats(self, *, as_errors: bool) -> None:
+        """Say whether a repeated random_id answers 500 RANDOM_ID_DUPLICATE or the original message."""
+        await self.do("set_repeats", as_errors=as_errors)
+
+    async def expire_references(self) -> None:
+        """File references handed out so far answer FILE_REFERENCE_EXPIRED."""
+        await self.do("expire_references")
+
+    async def lose_parts(self, phone: str, parts: list[int]) -> dict[str, int]:
+        """Forget uploaded parts that no message has used yet; sending answers FILE_PART_X_MISSING."""
+        lost: dict[str, int] = await self.do("lose_parts", phone=phone, parts=parts)
+        return lost
+
+    async def disconnect(self, phone: str) -> None:
+        """Cut every connection of the account."""
+        await self.do("disconnect", phone=phone)
+
+    async def messages(self, channel_id: int) -> list[dict[str, Any]]:
+        """Everything ever posted, deleted messages too.
+
+        Each: id, user_id, phone, kind, text, document_id, file_name, size, sha256, random_id, topic_id, reply_to,
+        grouped_id, date, edit_date, deleted.
+        """
+        listed: list[dict[str, Any]] = await self.do("messages", channel_id=channel_id)
+        return listed
+
+    async def connections(self) -> list[dict[str, Any]]:
+        """auth_key_id, phone, address, connected_at, disconnected_at (None while connected)."""
+        listed: list[dict[str, Any]] = await self.do("connections")
+        return listed
+
+    async def calls(self, method: str | None = None, *, after: int = 0) -> list[dict[str, Any]]:
+        """id, at, phone, method, ok, error, address; accepted file parts only with --record-all-calls."""
+        listed: list[dict[str, Any]] = await self.do("calls", method=method, after=after)
+        return listed
+
+    async def add_rule(self, method: str, action: str, **options: Any) -> int:
+        """Add a fault and return its id.
+
+        ``method`` is a name like messages.sendMedia, or *. Actions: error (code, text), delay (seconds), late
+        (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, corrupt, short.
+        Options for all: nth (1: counted from now), count (1; 0 is for ever), account (phone).
+        """
+        return int(await self.do("add_rule", method=method, action=action, **options))
+
+    async def clear_rules(self) -> None:
+        await self.do("clear_rules")
+
+    async def rule_hits(self) -> dict[int, int]:
+        """Return how often each rule has fired."""
+        hits = await self.do("rule_hits")
+        return {int(rule_id): count for rule_id, count in hits.items()}

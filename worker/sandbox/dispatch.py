@@ -1,0 +1,138 @@
+"""From a query to an answer: unwrap it, ask the rules, find its handler, and write the call down."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from pyrogram import raw
+
+from worker.sandbox import handlers
+from worker.sandbox.call import Call
+from worker.sandbox.faults import Action, RpcFault
+
+if TYPE_CHECKING:
+    from worker.sandbox.connection import Connection
+    from worker.sandbox.faults import Rule
+    from worker.sandbox.session import Session
+
+log = structlog.get_logger(__name__)
+
+# File parts by the thousand would drown the journal; what fails is written down all the same.
+UNRECORDED = {"upload.saveBigFilePart", "upload.saveFilePart", "upload.getFile"}
+# A session that only ever asks these is a media connection: updates go elsewhere.
+SILENT_NAMESPACES = {"upload", "help", "auth", "langpack"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the client gets to see of a call; ``body`` None is silence."""
+
+    body: bytes | None = None
+    hang_up: bool = False
+    garble: bool = False
+    compress: bool = False
+
+
+def method_name(query: Any) -> str:
+    """Return the name of a query the way the API's documentation writes it."""
+    *namespace, name = query.QUALNAME.split(".")[1:]
+    return ".".join((*namespace, name[0].lower() + name[1:]))
+
+
+def _unwrap(session: Session, query: Any) -> tuple[Any, bool]:
+    """Return the query inside its wrappers, and whether the client wants updates for it."""
+    wants_updates = True
+    while True:
+        match query:
+            case raw.functions.InvokeWithLayer():
+                session.layer = query.layer
+            case raw.functions.InvokeWithoutUpdates():
+                wants_updates = False
+            case (
+                raw.functions.InitConnection()
+                | raw.functions.InvokeAfterMsg()
+                | raw.functions.InvokeAfterMsgs()
+                | raw.functions.InvokeWithTakeout()
+            ):
+                pass
+            case _:
+                return query, wants_updates
+        query = query.query
+
+
+async def perform(connection: Connection, session: Session, query: Any) -> Outcome:
+    """Answer one call."""
+    sandbox = connection.sandbox
+    query, wants_updates = _unwrap(session, query)
+    method = method_name(query)
+    key = sandbox.ledger.keys.get(session.key_id)
+    assert key is not None
+    account = None if key.user_id is None else sandbox.ledger.accounts.get(key.user_id)
+    call = Call(sandbox, connection, session, key, account)
+    if account and wants_updates and method.partition(".")[0] not in SILENT_NAMESPACES:
+        session.wants_updates = True
+    rule = sandbox.rules.match(method, account.phone if account else None)
+    outcome, error = await _attempt(call, method, query, rule)
+    if error or sandbox.options.record_all_calls or method not in UNRECORDED:
+        sandbox.ledger.journal.call(key.key_id, key.user_id, method, error, connection.address)
+    return outcome
+
+
+async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:
+    action = rule.action if rule else None
+    seconds = rule.seconds if rule else 0.0
+    if action is Action.STALL:
+        return Outcome(), "stalled by rule"
+    if action is Action.DISCONNECT:
+        return Outcome(hang_up=True), "disconnected by rule"
+    if action is Action.DELAY:
+        await asyncio.sleep(seconds)
+    error = ""
+    try:
+        if rule and action is Action.ERROR:
+            raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
+        result = await _handle(call, method, query)
+    except RpcFault as fault:
+        error = fault.text
+        result = raw.types.RpcError(error_code=fault.code, error_message=fault.text)
+    if action is Action.LATE:
+        await asyncio.sleep(seconds)
+    if action is Action.DROP_REPLY:
+        return Outcome(hang_up=True), error
+    if action is Action.MUTE:
+        return Outcome(), error
+    return _written(call, result, action), error
+
+
+async def _handle(call: Call, method: str, query: Any) -> Any:
+    if call.key.dead:
+        raise RpcFault(406 if call.key.dead == "AUTH_KEY_DUPLICATED" else 401, call.key.dead)
+    handler = handlers.find(type(query))
+    if handler is None:
+        log.warning("sandbox.method.unknown", method=method)
+        raise RpcFault(400, "INPUT_METHOD_INVALID")
+    if handler.needs_account:
+        call.check_authorised()
+    try:
+        return await handler.function(call, query)
+    except RpcFault:
+        raise
+    except Exception as bug:
+        log.exception("sandbox.handler.failed", method=method)
+        raise RpcFault(500, "SANDBOX_BUG") from bug
+
+
+def _written(call: Call, result: Any, action: Action | None) -> Outcome:
+    """Encode a result for the client's layer; spoil it if a rule says so."""
+    if isinstance(result, raw.types.upload.File):
+        data = result.bytes
+        if action is Action.CORRUPT and data:
+            data = bytes([data[0] ^ 0xFF]) + data[1:]
+        if action is Action.SHORT:
+            data = data[: len(data) // 2]
+        result = raw.types.upload.File(type=result.type, mtime=result.mtime, bytes=data)
+        return Outcome(result.write())
+    return Outcome(call.encode(result), garble=action is Action.CORRUPT, compress=True)

@@ -1,0 +1,39 @@
+"""The API, one module per namespace or concern. Importing this package registers every handler.
+
+A handler takes the call and its query and returns a TL object, or raises ``RpcFault`` in the real server's
+words.
+"""
+
+from worker.sandbox.handlers import (
+    account,
+    auth,
+    channels,
+    contacts,
+    dialogs,
+    download,
+    edits,
+    help,  # noqa: A004 - named after the namespace of the API
+    history,
+    sending,
+    updates,
+    upload,
+    users,
+)
+from worker.sandbox.handlers.registry import find
+
+__all__ = [
+    "account",
+    "auth",
+    "channels",
+    "contacts",
+    "dialogs",
+    "download",
+    "edits",
+    "find",
+    "help",
+    "history",
+    "sending",
+    "updates",
+    "upload",
+    "users",
+]

@@ -1,0 +1,80 @@
+"""The few TL encodings that are written by hand."""
+
+from __future__ import annotations
+
+import gzip
+from io import BytesIO
+from typing import Any
+
+from pyrogram.raw.core import Bool, Int, Long, TLObject, Vector
+from pyrogram.raw.core.primitives.bytes import Bytes
+
+CONTAINER_ID = 0x73F1F8DC
+RPC_RESULT_ID = 0xF35C6D01
+GZIP_ID = 0x3072CFA1
+# Small answers do not shrink; file chunks never pass through here.
+GZIP_FROM = 1024
+
+
+class Encoded:
+    """Bytes in the place of a TL object."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def write(self) -> bytes:
+        return self._data
+
+
+def boolean(value: bool) -> Encoded:
+    return Encoded(Bool(value))
+
+
+def vector(items: list[Any], kind: Any = None) -> Encoded:
+    return Encoded(Vector(items, kind))
+
+
+def read_vector(data: bytes | None) -> list[Any]:
+    """Return the objects of a stored vector, none of None."""
+    return [] if data is None else list(TLObject.read(BytesIO(data)))
+
+
+def write_vector(items: list[Any] | None) -> bytes | None:
+    """Return a list of objects as bytes to store; None of an empty one."""
+    return bytes(Vector(items)) if items else None
+
+
+def container(messages: list[tuple[int, int, bytes]]) -> bytes:
+    """Pack (msg_id, seq_no, body) triples into one message."""
+    pieces = [Int(CONTAINER_ID, False), Int(len(messages))]
+    for msg_id, seq_no, body in messages:
+        pieces += [Long(msg_id), Int(seq_no), Int(len(body)), body]
+    return b"".join(pieces)
+
+
+def split_container(body: bytes) -> list[tuple[int, int, bytes]] | None:
+    """Return the messages of a container, None if the body is something else."""
+    if int.from_bytes(body[:4], "little") != CONTAINER_ID:
+        return None
+    messages, position = [], 8
+    for _ in range(int.from_bytes(body[4:8], "little")):
+        length = int.from_bytes(body[position + 12 : position + 16], "little")
+        start = position + 16
+        messages.append(
+            (
+                int.from_bytes(body[position : position + 8], "little", signed=True),
+                int.from_bytes(body[position + 8 : position + 12], "little"),
+                body[start : start + length],
+            )
+        )
+        position = start + length
+    return messages
+
+
+def rpc_result(req_msg_id: int, result: bytes, *, compress: bool) -> bytes:
+    """Return the answer to a call, zipped where the real server zips."""
+    if compress and len(result) >= GZIP_FROM:
+        result = Int(GZIP_ID, False) + Bytes(gzip.compress(result, compresslevel=1))
+    return b"".join((Int(RPC_RESULT_ID, False), Long(req_msg_id), result))

@@ -1,0 +1,81 @@
+"""The server's own RSA key: made once per state directory, its public half published as a PEM file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from pyrogram.crypto import aes
+
+from worker.sandbox.public_key import fingerprint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RsaKey:
+    """The numbers of the key and where its public half lies."""
+
+    modulus: int
+    exponent: int
+    secret: int
+    public_pem: Path
+
+    @property
+    def fingerprint(self) -> int:
+        return fingerprint(self.modulus, self.exponent)
+
+    def decrypt(self, data: bytes) -> bytes:
+        """Undo raw RSA; both ways of padding an inner message stand below."""
+        return pow(int.from_bytes(data, "big"), self.secret, self.modulus).to_bytes(256, "big")
+
+
+def load_or_make(directory: Path) -> RsaKey:
+    """Return the key of this state directory, making it on the first start."""
+    private_path, public_path = directory / "server-key.pem", directory / "server-key.pub.pem"
+    if private_path.exists():
+        key = serialization.load_pem_private_key(private_path.read_bytes(), password=None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+    else:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        public_path.write_bytes(
+            key.public_key().public_bytes(
+                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
+        )
+        private_path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+    numbers = key.private_numbers()
+    return RsaKey(numbers.public_numbers.n, numbers.public_numbers.e, numbers.d, public_path)
+
+
+def inner_message(key: RsaKey, encrypted: bytes) -> bytes | None:
+    """Return the padded inner message of a key exchange, or None if neither padding fits."""
+    plain = key.decrypt(encrypted)
+    return _rsa_pad(plain) or _sha1_padded(plain)
+
+
+def _sha1_padded(plain: bytes) -> bytes | None:
+    """The older way: SHA-1 of the message, the message, random bytes. The hash is checked after parsing."""
+    return plain[1:] if plain[0] == 0 else None
+
+
+def _rsa_pad(plain: bytes) -> bytes | None:
+    """RSA_PAD: a temporary AES key hidden by the hash of what it encrypts; the message lies reversed."""
+    hidden_key, encrypted = plain[:32], plain[32:]
+    temporary = aes.xor(hidden_key, hashlib.sha256(encrypted).digest())
+    data: bytes = aes.ige256_decrypt(encrypted, temporary, bytes(32))
+    padded, digest = data[:192][::-1], data[192:]
+    if hashlib.sha256(temporary + padded).digest() != digest:
+        return None
+    # Twenty bytes stand where the older way has its SHA-1, so that both are read alike.
+    return bytes(20) + padded
