@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
+from worker.domain.calls import Activity, PartCount
 from worker.errors import OutcomeUnknownError
 from worker.flow.backoff import LOST
-from worker.flow.governor_state import Activity, PartCount
 from worker.log import get_logger
 
 if TYPE_CHECKING:

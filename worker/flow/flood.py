@@ -6,11 +6,10 @@ length; an error that asks for none gives None. A wait of 0 s counts as 1 s, one
 
 from __future__ import annotations
 
-import enum
 import math
 import re
-from dataclasses import dataclass
 
+from worker.domain.calls import Flood, FloodKind
 from worker.errors import BusyError, NotBeforeError
 
 _NAMED = re.compile(r"\b(FLOOD_PREMIUM_WAIT|FLOOD_WAIT|SLOWMODE_WAIT)(?:_(\d+))?", re.IGNORECASE)
@@ -18,32 +17,11 @@ _TOLD = re.compile(r"\bwait of (\d+) seconds?\b", re.IGNORECASE)
 _UNKNOWN_LENGTH = 60
 
 
-class FloodKind(enum.Enum):
-    """What a wait is about, and so what it stops."""
-
-    FLOOD = "FLOOD_WAIT"  # the method, for this account
-    PREMIUM = "FLOOD_PREMIUM_WAIT"  # this one part of a transfer: pacing, not punishment
-    SLOWMODE = "SLOWMODE_WAIT"  # this chat, for this account
-
-
 _TYPED = {
     "FloodWait": FloodKind.FLOOD,
     "FloodPremiumWait": FloodKind.PREMIUM,
     "SlowmodeWait": FloodKind.SLOWMODE,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Flood:
-    """A wait of ``seconds``, as Telegram named it."""
-
-    kind: FloodKind
-    seconds: int
-
-    @property
-    def name(self) -> str:
-        """The error as Telegram spells it."""
-        return f"{self.kind.value}_{self.seconds}"
 
 
 def recognise(error: BaseException) -> Flood | None:

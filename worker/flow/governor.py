@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from worker.clock import Clock, SystemClock
+from worker.domain.calls import Activity, Admission, Flood, FloodKind, FloodReport, Verdict
 from worker.errors import NotBeforeError, OutcomeUnknownError
 from worker.flow.activity import ActivityLog
 from worker.flow.backoff import LOST
-from worker.flow.flood import Flood, FloodKind, recognise
-from worker.flow.governor_state import Activity, Admission, FloodReport, Verdict
+from worker.flow.flood import recognise
 from worker.flow.limits import DEFAULT
 from worker.flow.turnstile import Turnstile
 from worker.log import get_logger
@@ -29,8 +29,9 @@ from worker.log import get_logger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from worker.flow.governor_state import Call, GovernorStore
-    from worker.flow.limits import Buckets, Limits
+    from worker.domain.calls import Buckets, Call
+    from worker.flow.governor_state import GovernorStore
+    from worker.flow.limits import Limits
 
 R = TypeVar("R")
 log = get_logger(__name__)

@@ -6,30 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.config.settings import RateLimitSettings
+from worker.domain.calls import Adaptation, Buckets, Escalation, Pace
 from worker.flow.backoff import Backoff
-from worker.flow.governor_state import Escalation
-from worker.flow.pacing import Adaptation, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from worker.flow.flood import Flood
-    from worker.flow.governor_state import Call
+    from worker.domain.calls import Call, Flood
 
 SEND = "messages.sendMessage"
 HISTORY = "messages.getHistory"
 # What is sent counts as a message, whatever it carries.
 _CLASSES = {"messages.sendMedia": SEND, "messages.sendMultiMedia": SEND}
 _OTHER = Pace(60, burst=10)
-
-
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """The paces that one call is charged to: its method class, and perhaps its chat as well."""
-
-    name: str
-    pace: Pace
-    chat_pace: Pace | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,33 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-
-@dataclass(frozen=True, slots=True)
-class Adaptation:
-    """How a pace learns: ``widen`` per flood, up to ``widest``, fading by half in ``half_life`` seconds."""
-
-    widen: float = 2.0
-    widest: float = 16.0
-    half_life: float = 900.0
-    slow_from: float = 0.5  # the share of the burst from which on gaps are widened ahead of the limit
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What is allowed: ``per_minute`` in the long run, ``burst`` at once."""
-
-    per_minute: float
-    burst: int = 3
-
-    @property
-    def interval(self) -> float:
-        """Seconds per call in the long run."""
-        return 60.0 / self.per_minute
-
-    def times(self, factor: float) -> Pace:
-        """A pace ``factor`` times as fast."""
-        return replace(self, per_minute=self.per_minute * factor)
+if TYPE_CHECKING:
+    from worker.domain.calls import Adaptation, Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from worker.domain.calls import Activity, FloodKind
 from worker.flow.backoff import LOST
-from worker.flow.flood import FloodKind, recognise
+from worker.flow.flood import recognise
 from worker.flow.governor import describe
-from worker.flow.governor_state import Activity
 from worker.flow.waiting import ends_within
 from worker.log import get_logger
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from worker.clock import Clock
+    from worker.domain.calls import Call
     from worker.flow.governor import Governor
-    from worker.flow.governor_state import Call, GovernorStore
+    from worker.flow.governor_state import GovernorStore
 
 log = get_logger(__name__)
 

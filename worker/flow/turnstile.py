@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from worker.clock import Clock
-    from worker.flow.governor_state import Admission
+    from worker.domain.calls import Admission
 
 
 @dataclass(slots=True, eq=False)

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from worker.domain.calls import Admission, Block, Cleaned, FloodKind, Verdict
 from worker.errors import RetryableError
-from worker.flow.flood import FloodKind
-from worker.flow.governor_state import Admission, Block, Cleaned, Verdict
 from worker.flow.pacing import PaceState, charge, wait, widen
 
 

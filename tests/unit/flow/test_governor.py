@@ -7,10 +7,10 @@ import pytest
 from manual_clock import ManualClock, settle
 from memory_governor_store import MemoryGovernorStore
 
+from worker.domain.calls import Activity, Call
 from worker.errors import NotBeforeError, RetryableError, UserError
 from worker.flow.flood import read
 from worker.flow.governor import FloodedError, Governor
-from worker.flow.governor_state import Activity, Call
 from worker.flow.keeper import Keeper
 from worker.flow.limits import DEFAULT
 from worker.flow.parts import BlockCache, FileParts

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock, settle
 
 from worker.config.settings import RateLimitSettings
+from worker.domain.calls import Adaptation, Call, Flood, FloodKind, Pace
 from worker.errors import BusyError, NotBeforeError, UserError
-from worker.flow.flood import Flood, FloodKind, read, recognise
+from worker.flow.flood import read, recognise
 from worker.flow.gap import Gap
-from worker.flow.governor_state import Call
 from worker.flow.limits import DEFAULT, Limits
-from worker.flow.pacing import Adaptation, Pace, PaceState, charge, wait, widen, widening
+from worker.flow.pacing import PaceState, charge, wait, widen, widening
 
 HOW = Adaptation()
 
