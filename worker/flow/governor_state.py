@@ -1,122 +1,29 @@
-"""What the governor remembers between processes, and the few operations that it needs for that.
+"""What the governor asks of the database, which remembers for all processes.
 
-Contract of ``GovernorStore``. One round trip per operation; no connection is held between operations. All
-times are the database's: what goes in and out is a number of seconds from the database's present.
-``RetryableError`` means that the database cannot be reached at the moment.
+Contract. One round trip per operation; no connection is held between operations. All times are the
+database's: what goes in and out is a number of seconds from its present. ``RetryableError`` means that it
+cannot be reached at the moment.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from worker.flow.flood import Flood
-    from worker.flow.limits import Buckets
-    from worker.flow.pacing import Adaptation
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Who calls what, and for which chat (0: none); ``context`` says why, for whoever reads the activity."""
-
-    account: int
-    method: str
-    chat: int = 0
-    premium: bool = False
-    context: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """The answer to "may this call start?". With no ``wait`` it may, and it has been charged."""
-
-    wait: float = 0.0
-    reason: Literal["", "flood", "slow mode", "pace", "chat pace"] = ""
-
-    @property
-    def granted(self) -> bool:
-        return self.wait <= 0.0
-
-    @property
-    def of_chat(self) -> bool:
-        """Whether only this chat has to wait, and calls for others may go ahead."""
-        return self.reason in {"slow mode", "chat pace"}
-
-
-@dataclass(frozen=True, slots=True)
-class Escalation:
-    """From the ``count``-th flood of a method ``within`` seconds on, each wait is ``extra`` seconds longer."""
-
-    count: int = 3
-    within: float = 3600.0
-    extra: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class FloodReport:
-    """A refusal, and for how long to hold from now on. ``bucket`` names the pace that learns from it."""
-
-    call: Call
-    flood: Flood
-    hold: float
-    bucket: str
-    duration: float
-    escalation: Escalation
-    adaptation: Adaptation
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """For how many seconds the refused work rests, and whether that was made longer for repetition."""
-
-    seconds: float
-    escalated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """One line of the record of calls; ``calls`` is more than one for the parts of a file."""
-
-    account: int
-    method: str
-    ok: bool
-    duration: float
-    error: str = ""
-    flood_seconds: int = 0
-    context: str = ""
-    calls: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PartCount:
-    """Calls of one account and method that were counted without asking the database for each."""
-
-    account: int
-    method: str
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A wait that is in force: ``chat`` 0 stops the whole method of the account."""
-
-    account: int
-    method: str
-    chat: int
-    seconds_left: float
-    wait: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """How many rows a clean-up removed."""
-
-    windows: int
-    activity: int
-    blocks: int
+    from worker.domain.calls import (
+        Activity,
+        Adaptation,
+        Admission,
+        Block,
+        Buckets,
+        Call,
+        Cleaned,
+        FloodReport,
+        PartCount,
+        Verdict,
+    )
 
 
 class GovernorStore(Protocol):

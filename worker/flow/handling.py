@@ -15,10 +15,9 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-import structlog
-
 from worker.errors import NotBeforeError
 from worker.flow.waiting import ends_within
+from worker.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from worker.flow.lanes import Lanes
 
 T = TypeVar("T")
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class SourceClosedError(Exception):

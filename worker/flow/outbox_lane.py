@@ -11,11 +11,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-import structlog
-
 from worker.flow.outbox_answer import Again, RetryPolicy, judge, too_late
 from worker.flow.outbox_ops import Closed, Delete, Edit, Failed, Send, Sent, Unknown
 from worker.flow.waiting import ends_within
+from worker.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Transport(Protocol[P_contra]):

@@ -11,13 +11,13 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-import structlog
+from worker.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 P = TypeVar("P")
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Key: TypeAlias = tuple[str, int, int]
 

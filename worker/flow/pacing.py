@@ -10,34 +10,12 @@ the same sums under a row lock, and is tested against these.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-
-@dataclass(frozen=True, slots=True)
-class Adaptation:
-    """How a pace learns: ``widen`` per flood, up to ``widest``, fading by half every ``half_life`` seconds."""
-
-    widen: float = 2.0
-    widest: float = 16.0
-    half_life: float = 900.0
-    slow_from: float = 0.5  # the share of the burst from which on gaps are widened ahead of the limit
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What is allowed: ``per_minute`` in the long run, ``burst`` at once."""
-
-    per_minute: float
-    burst: int = 3
-
-    @property
-    def interval(self) -> float:
-        """Seconds per call in the long run."""
-        return 60.0 / self.per_minute
-
-    def times(self, factor: float) -> Pace:
-        """A pace ``factor`` times as fast."""
-        return replace(self, per_minute=self.per_minute * factor)
+if TYPE_CHECKING:
+    from worker.domain.calls import Adaptation, Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +31,7 @@ class PaceState:
 def widening(state: PaceState, now: float, how: Adaptation) -> float:
     """By which factor the interval is longer than it would be had there been no flood."""
     halvings = max(0.0, now - state.widened_at) / how.half_life
-    return 1.0 + (state.widened - 1.0) * 0.5**halvings
+    return 1.0 + (state.widened - 1.0) * math.exp2(-halvings)
 
 
 def wait(pace: Pace, state: PaceState, now: float, how: Adaptation) -> float:

@@ -18,20 +18,19 @@ import enum
 import random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import structlog
-
 from worker.clock import Clock, SystemClock
 from worker.errors import AccountUnusableError, LeaseLostError, NotBeforeError, UserError
 from worker.flow.backoff import Backoff
 from worker.flow.handling import Source, SourceClosedError, Visit, Work, serve
 from worker.flow.lanes import Lanes
 from worker.flow.waiting import ends_within
+from worker.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
 
 T = TypeVar("T")
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 FATAL: tuple[type[Exception], ...] = (AccountUnusableError, LeaseLostError, UserError)
 """Failures of a source that asking again does not cure."""

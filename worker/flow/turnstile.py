@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from worker.clock import Clock
-    from worker.flow.governor_state import Admission
+    from worker.domain.calls import Admission
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +52,8 @@ class Turnstile:
         try:
             while True:
                 now = self._clock.monotonic()
+                if now > deadline:
+                    raise NotBeforeError(f"{what} has to wait (others go first)", seconds=self._soon(now))
                 if self._asking or self._first(now) is not me:
                     await self._until_change(me, now)
                     continue
@@ -82,6 +84,9 @@ class Turnstile:
             return None
         ready = [waiter for waiter in self._waiters if waiter.not_before <= now]
         return min(ready, key=lambda waiter: waiter.rank, default=None)
+
+    def _soon(self, now: float) -> float:
+        return max(self._ripe_at - now, 1.0)
 
     async def _until_change(self, me: _Waiter, now: float) -> None:
         """Wait until the moment that this waiter knows of, or until something happens to another one."""
