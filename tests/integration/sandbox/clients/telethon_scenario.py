@@ -107,4 +107,4 @@ async def first(watcher: TelegramClient, title: str):
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(walk(json.loads(sys.argv[1])))))
+    sys.stdout.write(json.dumps(asyncio.run(walk(json.loads(sys.argv[1])))))
