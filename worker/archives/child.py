@@ -43,6 +43,8 @@ def confine(limits: Limits) -> None:
     # The soft limit ends the child by SIGXCPU, which tells CPU time from other reasons to be killed.
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5)
     _limit(resource.RLIMIT_AS, limits.memory)
+    # py7zr reads this one to size its buffers; without it, it would want to open /proc.
+    _limit(resource.RLIMIT_DATA, limits.memory)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     # Open descriptors stay usable; a new one, for a file, a pipe or a socket, cannot be had.

@@ -46,9 +46,9 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
     try:
         for record in records(file, start, directory):
             sink.add(_entry(record))
-            if record.made_on == UNIX and (record.attributes >> 16) & 0o170000 == 0o120000:
+            if record[2] == UNIX and (record[11] >> 16) & 0o170000 == 0o120000:
                 sink.mark(Mark.LINKS)
-            if len(kept) <= CHECKED_MEMBERS:
+            if sink.count <= CHECKED_MEMBERS + 1:
                 kept.append(record)
     except BadZipError as error:
         sink.mark(Mark.CORRUPT, str(error))
@@ -63,7 +63,8 @@ def _entry(record: Record) -> Entry:
     raw, flags = record[0], record[3]
     path = raw.decode("ascii") if raw.isascii() else _name(record)
     modified = dos_time(record[6], record[5])
-    return Entry(path, record[9], record[8], record[7], modified, path.endswith("/"), bool(flags & ENCRYPTED))
+    is_dir, encrypted = path.endswith("/"), bool(flags & ENCRYPTED)
+    return Entry._make((path, record[9], record[8], record[7], modified, is_dir, encrypted))
 
 
 def _name(record: Record) -> str:
