@@ -58,6 +58,14 @@ class Examination:
     listing: Listing
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A small JPEG, and the member that it was made from."""
+
+    path: str
+    jpeg: bytes
+
+
 @dataclass(slots=True)
 class _Answer:
     entries: list[Entry] = dataclasses.field(default_factory=list)
@@ -120,6 +128,13 @@ class Nursery:
             result["format"], entries, result["count"], result["total"], marks, tuple(result["notes"])
         )
         return Examination(_completeness(result), listing)
+
+    async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
+        """A thumbnail of the best picture inside, or None if there is none that can be read."""
+        answer = await self._run("preview", archive, limits or Limits())
+        if answer.result is None or not answer.result["path"] or not answer.picture:
+            return None
+        return Preview(answer.result["path"], answer.picture)
 
     async def _run(self, task: str, archive: SetBytes, limits: Limits) -> _Answer:
         job = {

@@ -17,7 +17,7 @@ import socket
 
 import psutil
 
-from worker.archives import child, wire
+from worker.archives import child, thumbnail, wire
 
 EXIT_FAILED = 70
 
@@ -35,6 +35,7 @@ def _preload() -> None:
     for codec in ("cp437", "utf-16-le", "latin-1", "utf-8", "ascii", "cp1252"):
         codecs.lookup(codec)
     psutil.virtual_memory()
+    thumbnail.preload()
     # A child lives for one archive and its memory is bounded: collecting garbage would only cost it time.
     gc.collect()
     gc.freeze()
