@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The child ends itself at its wall time; this is how much later we stop believing that.
 GRACE_SECONDS = 5.0
+UNFORESEEN = wire.STATUS.pack(-1)
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
@@ -201,14 +202,11 @@ async def _converse(
                 if frame is wire.Frame.READ:
                     part, offset, length = wire.READ.unpack(payload)
                     writer.write(wire.pack(wire.Frame.DATA, await _read(archive.parts[part], offset, length)))
-                    await writer.drain()
                     continue
                 room -= len(payload)
                 _take(answer, frame, payload)
     except TimeoutError:
         answer.ending = -signal.SIGALRM
-    except (asyncio.IncompleteReadError, ConnectionError):
-        answer.ending = answer.ending if answer.ending is not None else -1
     return answer
 
 
@@ -224,10 +222,14 @@ def _take(answer: _Answer, frame: wire.Frame, payload: bytes) -> None:
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[wire.Frame, bytes]:
-    letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
-    if length > wire.MAX_FRAME:
-        raise ConnectionError("the parser sent a frame beyond all bounds")
-    return wire.Frame(letter), await reader.readexactly(length)
+    """The next frame. A child that hangs up or breaks the protocol has ended in a way nobody foresaw."""
+    try:
+        letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
+        if length > wire.MAX_FRAME:
+            return wire.Frame.STATUS, UNFORESEEN
+        return wire.Frame(letter), await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        return wire.Frame.STATUS, UNFORESEEN
 
 
 async def _read(part: Part, offset: int, length: int) -> bytes:
