@@ -71,7 +71,7 @@ def telegram_server(settings: Settings) -> Server:
     if telegram.api_id is None or telegram.api_hash is None:
         raise UserError(
             "telegram.api_id and telegram.api_hash are not set",
-            remedy="get them at my.telegram.org and set WORKER_TELEGRAM__API_ID and WORKER_TELEGRAM__API_HASH",
+            remedy="get them at my.telegram.org; set WORKER_TELEGRAM__API_ID and WORKER_TELEGRAM__API_HASH",
         )
     if telegram.public_key is not None:
         trust_public_key(telegram.public_key)
