@@ -127,8 +127,8 @@ def _print(result: DemoResult, folder: Path) -> None:
         console.print("\nNothing to do: every archive was dealt with before.")
     ledger = result.ledger
     console.print(
-        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message sets"
-        f" at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
+        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message"
+        f" sets at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
     )
     console.print(f"\nEverything is in {folder}. Run it again: there is nothing left to do.", soft_wrap=True)
     console.print("Next: `worker doctor` for your own set-up, `worker --help` for all commands.")
