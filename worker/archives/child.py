@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from worker.archives import wire
 from worker.archives.examine import examine, prove
-from worker.archives.sink import Sink
+from worker.archives.pictures import pictures
+from worker.archives.sink import Sink, clean_text
+from worker.archives.sniff import sniff
 from worker.archives.source import Parts
+from worker.archives.thumbnail import thumbnail
 from worker.domain.archive_name import ArchiveFormat, Scheme
 from worker.domain.listing import Limits, Mark
 
@@ -43,6 +46,8 @@ def confine(limits: Limits) -> None:
     # The soft limit ends the child by SIGXCPU, which tells CPU time from other reasons to be killed.
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5)
     _limit(resource.RLIMIT_AS, limits.memory)
+    # py7zr reads this one to size its buffers; without it, it would want to open /proc.
+    _limit(resource.RLIMIT_DATA, limits.memory)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     # Open descriptors stay usable; a new one, for a file, a pipe or a socket, cannot be had.
@@ -77,6 +82,8 @@ class _Job:
             self._finish({"completeness": [result.complete, result.missing, result.reason]})
         elif self._task == "examine":
             self._examine()
+        elif self._task == "preview":
+            self._preview()
         else:
             raise ValueError(f"unknown task {self._task!r}")
 
@@ -99,6 +106,21 @@ class _Job:
             and [completeness.complete, completeness.missing, completeness.reason],
         })  # fmt: skip
 
+    def _preview(self) -> None:
+        """Send a thumbnail of the best picture that can be read; failing that, say so by sending none."""
+        chosen = None
+        form = sniff(self._parts.volume(0)) or self._format
+        try:
+            for path, picture in pictures(self._parts, form, self._scheme, self._limits.picture_bytes):
+                small = _thumbnail(picture)
+                if small:
+                    wire.send(self._channel, wire.Frame.PICTURE, small)
+                    chosen = clean_text(path)
+                    break
+        except Exception:  # noqa: BLE001  # hostile bytes make the parsers raise anything; there is no preview then
+            chosen = None
+        self._finish({"path": chosen})
+
     def _finish(self, result: dict[str, Any]) -> None:
         wire.send(self._channel, wire.Frame.RESULT, json.dumps(result).encode())
 
@@ -117,3 +139,10 @@ class _Job:
             offset += step
             length -= step
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _thumbnail(picture: bytes) -> bytes:
+    try:
+        return thumbnail(picture)
+    except Exception:  # noqa: BLE001  # a broken picture makes Pillow raise anything; the next one is tried
+        return b""

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 
+# Members of an archive share moments; the bound keeps a hostile one from filling memory with them.
+@lru_cache(maxsize=8_192)
 def dos_time(date: int, time: int) -> str | None:
     """ISO 8601 local time; None where the words name no moment at all."""
-    day, clock = _day(date), _clock(time)
-    return f"{day}T{clock}" if day and clock else None
-
-
-# Each cache holds at most 65,536 short strings, and makes listing a large zip a third faster.
-@cache
-def _day(date: int) -> str | None:
     year, month, day = 1980 + (date >> 9), (date >> 5) & 15, date & 31
-    return f"{year:04d}-{month:02d}-{day:02d}" if 1 <= month <= 12 and 1 <= day <= 31 else None
-
-
-@cache
-def _clock(time: int) -> str | None:
     hour, minute, second = time >> 11, (time >> 5) & 63, (time & 31) * 2
-    return f"{hour:02d}:{minute:02d}:{second:02d}" if hour < 24 and minute < 60 and second < 60 else None
+    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60):
+        return None
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"

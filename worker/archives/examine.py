@@ -11,7 +11,7 @@ from worker.archives.sevenzip_listing import list_sevenzip
 from worker.archives.sevenzip_proof import prove_sevenzip
 from worker.archives.sniff import sniff
 from worker.archives.tar_listing import list_tar
-from worker.archives.whole import NotWholeError
+from worker.archives.whole import NotWholeError, refuse_doubled
 from worker.archives.zip_listing import list_zip
 from worker.archives.zip_proof import prove_zip
 from worker.domain.archive_name import ArchiveFormat, Scheme
@@ -46,7 +46,9 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
         # A tar says nowhere how long it is; it comes as one file, and that is complete as posted.
         return Completeness(complete=scheme is Scheme.SINGLE)
     try:
-        return Completeness(complete=True, reason=prover(parts, scheme, indices))
+        note = prover(parts, scheme, indices)
+        refuse_doubled(parts)
+        return Completeness(complete=True, reason=note)
     except NotWholeError as no:
         return Completeness(complete=False, missing=no.missing, reason=str(no))
     except MemoryError:
@@ -70,6 +72,9 @@ def examine(
         sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {limits.memory} bytes of memory")
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
+    if completeness.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
+        completeness = Completeness(complete=False, reason="contents and checksums differ: a part is foreign")
+        sink.mark(Mark.INCOMPLETE, completeness.reason)
     return Examined(actual, completeness)
 
 

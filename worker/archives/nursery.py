@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The child ends itself at its wall time; this is how much later we stop believing that.
 GRACE_SECONDS = 5.0
+UNFORESEEN = wire.STATUS.pack(-1)
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
@@ -56,6 +57,14 @@ class Examination:
 
     completeness: Completeness
     listing: Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A small JPEG, and the member that it was made from."""
+
+    path: str
+    jpeg: bytes
 
 
 @dataclass(slots=True)
@@ -120,6 +129,13 @@ class Nursery:
             result["format"], entries, result["count"], result["total"], marks, tuple(result["notes"])
         )
         return Examination(_completeness(result), listing)
+
+    async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
+        """A thumbnail of the best picture inside, or None if there is none that can be read."""
+        answer = await self._run("preview", archive, limits or Limits())
+        if answer.result is None or not answer.result["path"] or not answer.picture:
+            return None
+        return Preview(answer.result["path"], answer.picture)
 
     async def _run(self, task: str, archive: SetBytes, limits: Limits) -> _Answer:
         job = {
@@ -186,14 +202,11 @@ async def _converse(
                 if frame is wire.Frame.READ:
                     part, offset, length = wire.READ.unpack(payload)
                     writer.write(wire.pack(wire.Frame.DATA, await _read(archive.parts[part], offset, length)))
-                    await writer.drain()
                     continue
                 room -= len(payload)
                 _take(answer, frame, payload)
     except TimeoutError:
         answer.ending = -signal.SIGALRM
-    except (asyncio.IncompleteReadError, ConnectionError):
-        answer.ending = answer.ending if answer.ending is not None else -1
     return answer
 
 
@@ -209,10 +222,14 @@ def _take(answer: _Answer, frame: wire.Frame, payload: bytes) -> None:
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[wire.Frame, bytes]:
-    letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
-    if length > wire.MAX_FRAME:
-        raise ConnectionError("the parser sent a frame beyond all bounds")
-    return wire.Frame(letter), await reader.readexactly(length)
+    """The next frame. A child that hangs up or breaks the protocol has ended in a way nobody foresaw."""
+    try:
+        letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
+        if length > wire.MAX_FRAME:
+            return wire.Frame.STATUS, UNFORESEEN
+        return wire.Frame(letter), await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        return wire.Frame.STATUS, UNFORESEEN
 
 
 async def _read(part: Part, offset: int, length: int) -> bytes:

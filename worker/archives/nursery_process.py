@@ -15,7 +15,9 @@ import select
 import signal
 import socket
 
-from worker.archives import child, wire
+import psutil
+
+from worker.archives import child, thumbnail, wire
 
 EXIT_FAILED = 70
 
@@ -28,11 +30,16 @@ def main(control_fd: int) -> None:
 
 
 def _preload() -> None:
-    # A confined child can open no file, so nothing may be left to import: codecs load on first use.
+    # A confined child can open no file, so nothing may be left to import: codecs load on first use, and py7zr
+    # imports psutil on its first extraction.
     for codec in ("cp437", "utf-16-le", "latin-1", "utf-8", "ascii", "cp1252"):
         codecs.lookup(codec)
+    psutil.virtual_memory()
+    thumbnail.preload()
+    # A child lives for one archive and its memory is bounded: collecting garbage would only cost it time.
     gc.collect()
     gc.freeze()
+    gc.disable()
 
 
 class _Nursery:

@@ -77,10 +77,37 @@ class _Merger:
         self._sink.add(entry)
 
 
+class _Checker:
+    """Compares what is stored unpacked with its checksum, over volume boundaries, while the budget lasts."""
+
+    def __init__(self, sink: Sink, budget: int) -> None:
+        self._sink = sink
+        self._budget = budget
+        self._crc = 0
+        self._whole = False  # whether every byte of the current member has been seen
+
+    def take(self, file: RangeFile, block: Block) -> None:
+        entry = block.entry
+        assert entry is not None
+        if not block.split_before:
+            self._crc, self._whole = 0, True
+        self._budget -= block.data_size
+        if entry.encrypted or not block.stored or block.is_link or self._budget < 0:
+            self._whole = False
+        if not self._whole:
+            return
+        position = block.data_offset
+        while position < block.next_offset:
+            piece = file.read_at(position, min(PIECE, block.next_offset - position))
+            self._crc = zlib.crc32(piece, self._crc)
+            position += len(piece)
+        if not block.split_after and not entry.is_dir and entry.crc32 not in (None, self._crc):
+            self._sink.mark(Mark.CORRUPT, "a member does not match its checksum")
+
+
 def list_rar(parts: Parts, scheme: Scheme, sink: Sink, limits: Limits) -> None:
     """Send every member to the sink."""
-    merger = _Merger(sink)
-    budget = limits.verify_bytes
+    merger, checker = _Merger(sink), _Checker(sink, limits.verify_bytes)
     for file in volumes(parts, scheme):
         try:
             for block in blocks(file):
@@ -90,26 +117,9 @@ def list_rar(parts: Parts, scheme: Scheme, sink: Sink, limits: Limits) -> None:
                 if block.kind is not Kind.FILE or block.is_old_version:
                     continue
                 merger.take(block)
+                checker.take(file, block)
                 if block.is_link:
                     sink.mark(Mark.LINKS)
-                budget -= block.data_size
-                if budget >= 0 and not _holds(file, block):
-                    sink.mark(Mark.CORRUPT, "a member does not match its checksum")
         except BadRarError as error:
             sink.mark(Mark.CORRUPT, str(error))
     merger.close()
-
-
-def _holds(file: RangeFile, block: Block) -> bool:
-    """Check what can be checked without unpacking: members stored as they are, in one piece."""
-    entry = block.entry
-    assert entry is not None
-    skipped = entry.encrypted or entry.is_dir or entry.crc32 is None or block.is_link
-    if skipped or not block.stored or block.split_before or block.split_after:
-        return True
-    crc, position = 0, block.data_offset
-    while position < block.next_offset:
-        piece = file.read_at(position, min(PIECE, block.next_offset - position))
-        crc = zlib.crc32(piece, crc)
-        position += len(piece)
-    return crc == entry.crc32 and block.data_size == entry.size

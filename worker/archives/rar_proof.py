@@ -143,8 +143,8 @@ def _identity(entry: Entry) -> tuple[str, int, str | None, bool]:
 def _encrypted(facts: list[_Facts]) -> str:
     """RAR5 gives all volumes of a set one salt, and volumes are of one size but for a shorter last one.
 
-    That is all the proof that encryption leaves; a last volume that happens to be full cannot be told from one
-    that more must follow.
+    That is all the proof that encryption leaves; a last volume that happens to be full cannot be told from
+    one that more must follow.
     """
     if len(facts) == 1:
         raise NotWholeError("encrypted headers hide whether volumes follow")

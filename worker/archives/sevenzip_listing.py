@@ -53,11 +53,12 @@ def _entry(member: Any) -> Entry:
     path = f"{name.rstrip('/')}/" if is_dir else name
     return Entry(
         path, member.uncompressed or 0, member.compressed, member.crc32, _moment(member.lastwritetime),
-        is_dir, _is_encrypted(member.folder),
+        is_dir, is_encrypted(member.folder),
     )  # fmt: skip
 
 
-def _is_encrypted(folder: Any) -> bool:
+def is_encrypted(folder: Any) -> bool:
+    """Whether the members that are packed together in this folder need a password."""
     return folder is not None and any(coder["method"] == AES for coder in folder.coders)
 
 

@@ -50,7 +50,9 @@ class Sink:
         if not path.isascii() or "\0" in path:
             path = clean_text(path)
             entry = Entry(path, *entry[1:])
-        if _UNSAFE.search(path):
+        # The cheap questions spare nearly every honest name the regular expression.
+        odd = not path.isprintable() or ".." in path or path[:1] in "/\\" or path[1:2] == ":"
+        if odd and _UNSAFE.search(path):
             self.marks.add(Mark.UNSAFE_PATHS)
         if entry[6]:
             self.marks.add(Mark.ENCRYPTED)

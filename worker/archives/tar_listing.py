@@ -14,6 +14,8 @@ from worker.domain.archive_name import ArchiveFormat
 from worker.domain.listing import Entry, Mark
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from worker.archives.sink import Sink
     from worker.archives.source import Parts, RangeFile
 
@@ -23,8 +25,7 @@ except ImportError:
     from backports import zstd
 
 BLOCK = 512
-# Window sizes beyond this are refused by the decoder instead of being allocated.
-XZ_MEMORY = 256 * 1024 * 1024
+PIECE = 1024 * 1024
 
 
 class BadTarError(Exception):
@@ -34,19 +35,23 @@ class BadTarError(Exception):
 def list_tar(parts: Parts, form: ArchiveFormat, sink: Sink) -> None:
     """Send every member to the sink."""
     file = parts.joined()
-    with _unpacked(file, form) as stream:
-        head = stream.read(BLOCK)
-        if not looks_like_tar(head):
+    with unpacked(file, form) as stream:
+        if not looks_like_tar(stream.read(BLOCK)):
             sink.mark(Mark.MISNAMED, "there is no tar archive inside")
-            stream.seek(0)
             return
-        stream.seek(0)
-        _list(stream, sink, compressed=form is not ArchiveFormat.TAR)
+        for member in members(stream):
+            sink.add(_entry(member))
+            if member.issym() or member.islnk():
+                sink.mark(Mark.LINKS)
+        # What is compressed is read to its end, where its checksum is.
+        while form is not ArchiveFormat.TAR and stream.read(PIECE):
+            continue
     if form is ArchiveFormat.TAR and file.size % BLOCK:
         sink.mark(Mark.CORRUPT, "the archive does not end at a block boundary")
 
 
-def _unpacked(file: RangeFile, form: ArchiveFormat) -> IO[bytes]:
+def unpacked(file: RangeFile, form: ArchiveFormat) -> IO[bytes]:
+    """The tar itself, whatever it is compressed with."""
     if form is ArchiveFormat.TAR_GZ:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
     if form is ArchiveFormat.TAR_BZ2:
@@ -58,7 +63,9 @@ def _unpacked(file: RangeFile, form: ArchiveFormat) -> IO[bytes]:
     return cast("IO[bytes]", file)
 
 
-def _list(stream: IO[bytes], sink: Sink, *, compressed: bool) -> None:
+def members(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
+    """Every member up to the end blocks; :class:`BadTarError` where the chain of headers breaks."""
+    stream.seek(0)
     # The constructor reads the first header; each further one is read by hand, since iterating over a TarFile
     # takes a broken header for the end of the archive and keeps every member in memory.
     archive = tarfile.TarFile(fileobj=stream, mode="r", errorlevel=2)
@@ -74,19 +81,10 @@ def _list(stream: IO[bytes], sink: Sink, *, compressed: bool) -> None:
             raise BadTarError(f"a header is damaged or missing: {error}") from error
         if archive.offset <= start:
             raise BadTarError("a header points back at itself")
-        sink.add(_entry(member))
-        if member.issym() or member.islnk():
-            sink.mark(Mark.LINKS)
-    _expect_end(stream, start, compressed=compressed)
-
-
-def _expect_end(stream: IO[bytes], position: int, *, compressed: bool) -> None:
-    """Two zero blocks end a tar; what is compressed is read to its end, where its checksum is."""
-    stream.seek(position)
+        yield member
+    stream.seek(start)
     if stream.read(2 * BLOCK) != bytes(2 * BLOCK):
         raise BadTarError("the archive breaks off without its end blocks")
-    while compressed and stream.read(1024 * 1024):
-        continue
 
 
 def _entry(member: tarfile.TarInfo) -> Entry:

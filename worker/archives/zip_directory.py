@@ -131,7 +131,7 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
     end = min(directory.end_position, file.size)
     position = start
     buffer, at = b"", 0
-    unpack, head = RECORD.unpack_from, RECORD.size
+    unpack, head, make = RECORD.unpack_from, RECORD.size, Record._make
     while position < end:
         if len(buffer) - at < head:
             buffer, at = file.read_at(position, min(CHUNK, end - position)), 0
@@ -153,9 +153,22 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
         if packed == 0xFFFFFFFF or size == 0xFFFFFFFF or offset == 0xFFFFFFFF or disk == 0xFFFF:
             packed, size, offset, disk = _wide(extra, packed, size, offset, disk)
         name = buffer[at + head : name_end]
-        yield Record(
-            name, extra, made_on, flags, method, time, date, crc, packed, size, disk, attributes, offset
+        fields = (
+            name,
+            extra,
+            made_on,
+            flags,
+            method,
+            time,
+            date,
+            crc,
+            packed,
+            size,
+            disk,
+            attributes,
+            offset,
         )
+        yield make(fields)
         at += length
         position += length
 

@@ -45,10 +45,10 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
     kept: list[Record] = []
     try:
         for record in records(file, start, directory):
-            sink.add(_entry(record))
-            if record.made_on == UNIX and (record.attributes >> 16) & 0o170000 == 0o120000:
+            sink.add(record_entry(record))
+            if record[2] == UNIX and (record[11] >> 16) & 0o170000 == 0o120000:
                 sink.mark(Mark.LINKS)
-            if len(kept) <= CHECKED_MEMBERS:
+            if sink.count <= CHECKED_MEMBERS + 1:
                 kept.append(record)
     except BadZipError as error:
         sink.mark(Mark.CORRUPT, str(error))
@@ -59,11 +59,13 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
         _verify(file, parts, kept, shift, sink, limits.verify_bytes)
 
 
-def _entry(record: Record) -> Entry:
+def record_entry(record: Record) -> Entry:
+    """A directory record as a member."""
     raw, flags = record[0], record[3]
     path = raw.decode("ascii") if raw.isascii() else _name(record)
     modified = dos_time(record[6], record[5])
-    return Entry(path, record[9], record[8], record[7], modified, path.endswith("/"), bool(flags & ENCRYPTED))
+    is_dir, encrypted = path.endswith("/"), bool(flags & ENCRYPTED)
+    return Entry._make((path, record[9], record[8], record[7], modified, is_dir, encrypted))
 
 
 def _name(record: Record) -> str:
@@ -87,8 +89,7 @@ def _verify(file: RangeFile, parts: Parts, kept: list[Record], shift: int, sink:
         if record.disk >= len(parts):
             sink.mark(Mark.CORRUPT, f"a member lies on disk {record.disk + 1} of {len(parts)}")
             continue
-        position = record.offset + shift + (parts.start_of(record.disk) if len(parts) > 1 else 0)
-        data = _data_start(file, record, position)
+        data = data_start(file, record, position_of(record, parts, shift))
         if data is None:
             sink.mark(Mark.CORRUPT, "a local header contradicts the central directory")
             continue
@@ -99,7 +100,13 @@ def _verify(file: RangeFile, parts: Parts, kept: list[Record], shift: int, sink:
             sink.mark(Mark.CORRUPT, "a member does not match its checksum")
 
 
-def _data_start(file: RangeFile, record: Record, position: int) -> int | None:
+def position_of(record: Record, parts: Parts, shift: int) -> int:
+    """Where the member's local header is in the joined file."""
+    return record.offset + shift + (parts.start_of(record.disk) if len(parts) > 1 else 0)
+
+
+def data_start(file: RangeFile, record: Record, position: int) -> int | None:
+    """Where the member's bytes begin; None if its local header contradicts the directory."""
     head = file.read_at(position, LOCAL.size)
     if len(head) < LOCAL.size:
         return None
@@ -130,5 +137,7 @@ def _checksum_holds(file: RangeFile, record: Record, start: int) -> bool:
             crc = zlib.crc32(piece, crc)
             size += len(piece)
     except zlib.error:
+        return False
+    if inflater is not None and (not inflater.eof or inflater.unused_data):
         return False
     return size == record.size and crc == record.crc

@@ -32,10 +32,8 @@ def prove_zip(parts: Parts, scheme: Scheme, indices: Sequence[int]) -> str:
         directory = find_directory(file, parts)
         if directory.disk == 0 and scheme is Scheme.SINGLE:
             return ""
-        if scheme is Scheme.NUMBERED:
-            start = _slices(parts, directory)
-        else:
-            start = _disks(parts, directory, indices)
+        sliced = scheme is Scheme.NUMBERED
+        start = _slices(parts, directory) if sliced else _disks(parts, directory, indices)
         _members_in_place(file, parts, directory, start)
     except BadZipError as error:
         if scheme is Scheme.SINGLE:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import click
 
 from worker import __version__
+from worker.cli.archives import archives
 from worker.cli.db import db
+from worker.cli.demo import demo
 from worker.cli.doctor import doctor
+from worker.cli.run import recover, run
+from worker.cli.sandbox import sandbox
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -20,8 +24,8 @@ def cli() -> None:
     """
 
 
-cli.add_command(db)
-cli.add_command(doctor)
+for command in (demo, run, recover, archives, db, doctor, sandbox):
+    cli.add_command(command)
 
 
 def main() -> None:

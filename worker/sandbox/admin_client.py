@@ -161,8 +161,8 @@ class SandboxAdmin:
     async def messages(self, channel_id: int) -> list[dict[str, Any]]:
         """Everything ever posted, deleted messages too.
 
-        Each: id, user_id, phone, kind, text, document_id, file_name, size, sha256, random_id, topic_id, reply_to,
-        grouped_id, date, edit_date, deleted.
+        Each: id, user_id, phone, kind, text, document_id, file_name, size, sha256, random_id, topic_id,
+        reply_to, grouped_id, date, edit_date, deleted.
         """
         listed: list[dict[str, Any]] = await self.do("messages", channel_id=channel_id)
         return listed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from worker.errors import UserError
-from worker.sandbox.admin import MAX_LINE, Admin
+from worker.sandbox.admin.door import MAX_LINE, Admin
 from worker.sandbox.server import Sandbox, SandboxOptions
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from worker.sandbox import vocabulary
 from worker.sandbox.challenges import Challenges
 from worker.sandbox.connection import Connection
 from worker.sandbox.faults import Rules
@@ -53,6 +54,7 @@ class Sandbox:
     """Ledger, rules and sessions of one running server."""
 
     def __init__(self, options: SandboxOptions, state: Path) -> None:
+        vocabulary.install()
         self.options = options
         self.ledger = Ledger(state, options.first_channel_id)
         self.rsa_key = load_or_make(state)

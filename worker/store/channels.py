@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -28,6 +28,10 @@ class Source:
     last_message_id: int
     is_protected: bool
     allow_protected: bool
+
+    def moved_to(self, message_id: int) -> Source:
+        """The same source with its cursor moved."""
+        return replace(self, last_message_id=message_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class PendingPackage:
 
     package_id: int
     set_id: int
+    channel_id: int
 
 
 async def package_with(connection: AsyncConnection, content_hash: bytes) -> int | None:
@@ -153,11 +154,11 @@ async def pending_of(database: Database, account_id: int) -> list[PendingPackage
     async with database.reading() as connection:
         rows = await connection.execute(
             text("""
-                SELECT p.id, s.id AS set_id FROM packages p
+                SELECT p.id, s.id AS set_id, s.channel_id FROM packages p
                 JOIN archive_sets s ON s.package_id = p.id AND s.state = 'published'
                 JOIN memberships m ON m.channel_id = s.channel_id AND m.account_id = :account AND m.can_read
                 WHERE p.metadata = 'pending' AND p.state = 'published' ORDER BY p.id
             """),
             {"account": account_id},
         )
-        return [PendingPackage(row.id, row.set_id) for row in rows]
+        return [PendingPackage(row.id, row.set_id, row.channel_id) for row in rows]

@@ -94,14 +94,27 @@ async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id
         return None
 
 
+_PARTS = text("""
+    SELECT id, message_id, document_id, file_name, size FROM source_files
+    WHERE set_id = :set ORDER BY part_number
+""")
+
+
+async def parts_of(database: Database, set_id: int) -> list[SourcePart]:
+    """The files of a set in order."""
+    async with database.reading() as connection:
+        return [SourcePart(*part) for part in await connection.execute(_PARTS, {"set": set_id})]
+
+
+async def live_fences(database: Database) -> dict[int, int]:
+    """The sets that are claimed now, each with the fence of its owner."""
+    async with database.reading() as connection:
+        query = text("SELECT id, fence FROM archive_sets WHERE state = 'claimed'")
+        return {row.id: row.fence for row in await connection.execute(query)}
+
+
 async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
-    parts = await connection.execute(
-        text("""
-            SELECT id, message_id, document_id, file_name, size FROM source_files
-            WHERE set_id = :set ORDER BY part_number
-        """),
-        {"set": row.id},
-    )
+    parts = await connection.execute(_PARTS, {"set": row.id})
     return Claim(
         set_id=row.id,
         fence=row.fence,

@@ -17,9 +17,10 @@ from pyrogram.crypto import rsa
 from worker.errors import UserError
 
 if TYPE_CHECKING:
-    from worker.telegram.storage import MemoryStorage
     from collections.abc import Callable
     from pathlib import Path
+
+    from worker.telegram.storage import MemoryStorage
 
 
 @dataclass(frozen=True, slots=True)

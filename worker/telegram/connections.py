@@ -14,8 +14,9 @@ from worker.telegram.failures import failure
 from worker.telegram.session import FleetSession
 
 if TYPE_CHECKING:
-    from worker.telegram.storage import MemoryStorage
     from collections.abc import Callable
+
+    from worker.telegram.storage import MemoryStorage
 
 FIRST_DC = 2
 # Where each data centre is first looked for; a configured server stands for all of them.

@@ -12,9 +12,9 @@ from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.storage import MemoryStorage
 
 if TYPE_CHECKING:
-    from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message, UploadedFile
     from collections.abc import Callable, Sequence
 
+    from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message, UploadedFile
     from worker.telegram.client import Server
 
 PAGE = 100
@@ -77,8 +77,8 @@ class Gateway:
 
     async def me(self) -> Me:
         """Who this account is, and whether it is Premium now."""
-        users = await self._call(raw.functions.users.GetUsers(id=[raw.types.InputUserSelf()]))
-        return to_me(users[0])
+        answer = await self._call(raw.functions.users.GetFullUser(id=raw.types.InputUserSelf()))
+        return to_me(next(user for user in answer.users if user.id == answer.full_user.id))
 
     async def channels(self) -> list[ChannelInfo]:
         """The channels and supergroups among this account's newest dialogs."""

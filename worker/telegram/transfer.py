@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from pyrogram import raw
 
-from worker.domain.telegram import Document, UploadedFile
+from worker.domain.telegram import UploadedFile
 from worker.errors import RetryableError
 from worker.telegram.failures import MigrateError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from worker.domain.telegram import Document
     from worker.telegram.gateway import Gateway
 
 DOWN_BYTES = 1024 * 1024
@@ -30,7 +31,7 @@ async def download(gateway: Gateway, document: Document, *, in_flight: int) -> A
     under_way: deque[asyncio.Task[bytes]] = deque()
     try:
         for offset in offsets:
-            under_way.append(asyncio.create_task(_range(gateway, document, offset)))
+            under_way.append(asyncio.create_task(read_range(gateway, document, offset)))
             if len(under_way) >= in_flight:
                 yield await under_way.popleft()
         while under_way:
@@ -41,7 +42,8 @@ async def download(gateway: Gateway, document: Document, *, in_flight: int) -> A
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-async def _range(gateway: Gateway, document: Document, offset: int) -> bytes:
+async def read_range(gateway: Gateway, document: Document, offset: int, limit: int = DOWN_BYTES) -> bytes:
+    """One range of a file, whole or not at all."""
     query = raw.functions.upload.GetFile(
         location=raw.types.InputDocumentFileLocation(
             id=document.document_id,
@@ -50,7 +52,7 @@ async def _range(gateway: Gateway, document: Document, offset: int) -> bytes:
             thumb_size="",
         ),
         offset=offset,
-        limit=DOWN_BYTES,
+        limit=limit,
     )
     try:
         answer = await gateway.connections.call_files(document.dc_id, query)
@@ -58,7 +60,7 @@ async def _range(gateway: Gateway, document: Document, offset: int) -> bytes:
         answer = await gateway.connections.call_files(elsewhere.dc_id, query)
     if not isinstance(answer, raw.types.upload.File):
         raise RetryableError("upload.getFile: redirected to a CDN, which is not followed")
-    expected = min(DOWN_BYTES, document.size - offset)
+    expected = min(limit, document.size - offset)
     if len(answer.bytes) != expected:
         raise RetryableError(f"upload.getFile: {len(answer.bytes)} of {expected} bytes at {offset}")
     return bytes(answer.bytes)
@@ -88,8 +90,12 @@ async def upload(
         finally:
             room.release()
 
-    async with asyncio.TaskGroup() as group:
-        for part in range(count):
-            await room.acquire()
-            group.create_task(save(part))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for part in range(count):
+                await room.acquire()
+                group.create_task(save(part))
+    except ExceptionGroup as failures:
+        # The first failure cancelled the others; it alone says what went wrong.
+        raise failures.exceptions[0] from None
     return UploadedFile(file_id, count, name, is_big)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,43 +28,36 @@ ROOT = Path(__file__).resolve().parents[3]
 class RunningSandbox:
     """One server process; ``facts`` is the line it printed."""
 
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[bytes]
     arguments: list[str]
     facts: dict[str, Any]
 
     @classmethod
-    async def start(cls, *arguments: str) -> RunningSandbox:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "worker.sandbox",
-            "--json",
-            *arguments,
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
+    def start(cls, *arguments: str) -> RunningSandbox:
+        command = [sys.executable, "-m", "worker.sandbox", "--json", *arguments]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
         assert process.stdout is not None
-        facts = json.loads(await process.stdout.readline())
-        return cls(process, list(arguments), facts)
+        return cls(process, list(arguments), json.loads(process.stdout.readline()))
 
     @property
     def admin(self) -> SandboxAdmin:
         return SandboxAdmin(self.facts["host"], self.facts["admin_port"])
 
-    async def kill(self) -> None:
+    def kill(self) -> None:
         self.process.kill()
-        await self.process.wait()
+        self.process.wait()
 
-    async def restart(self) -> None:
+    def restart(self) -> None:
         """Kill the server with SIGKILL and start it again on the same state."""
-        await self.kill()
-        again = await self.start(*self.arguments)
+        self.kill()
+        again = self.start(*self.arguments)
         self.process, self.facts = again.process, again.facts
 
-    async def stop(self) -> int:
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        return await self.process.wait()
+    def stop(self) -> int:
+        self.process.terminate()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait()
 
     def trust(self) -> None:
         """Make this process's Kurigram accept the server's key."""
@@ -105,8 +97,8 @@ class RunningSandbox:
         client = self.client(name or phone.strip("+"), workdir, **options)
         if not await client.connect():
             await log_in(client, phone)
-        await client.disconnect()
-        await client.start()
+        client.me = await client.get_me()
+        await client.initialize()
         try:
             yield client
         finally:
@@ -118,3 +110,20 @@ async def log_in(client: Client, phone: str, code: str = "12345") -> None:
     signed = await client.sign_in(phone, sent.phone_code_hash, code)
     if not signed:
         await client.sign_up(phone, sent.phone_code_hash, "Test", "Account")
+
+
+async def made_channel(sandbox: RunningSandbox, *members: str, **options: Any) -> int:
+    """A channel of these accounts (made if need be), the first of whom owns it."""
+    for phone in members:
+        await sandbox.admin.create_account(phone, "Test")
+    made = await sandbox.admin.create_channel(
+        "Archives", admins=list(members[:1]), members=list(members[1:]), **options
+    )
+    return int(made["channel_id"])
+
+
+async def peer_of(client: Client, channel_id: int) -> Any:
+    """The input peer of a channel the client has in its list."""
+    async for _ in client.get_dialogs():
+        pass
+    return await client.resolve_peer(int(f"-100{channel_id}"))

@@ -38,9 +38,11 @@ def _aes(auth_key: bytes, msg_key: bytes, x: int) -> tuple[bytes, bytes]:
 def open_packet(packet: bytes, auth_key: bytes) -> Opened:
     """Decrypt a client's packet and check everything the protocol asks to check."""
     msg_key = packet[8:24]
-    if len(packet) < 24 + 32 or (len(packet) - 24) % 16:
+    # Padded framing leaves up to 15 bytes behind the last whole block.
+    end = len(packet) - (len(packet) - 24) % 16
+    if end < 24 + 32:
         raise EnvelopeError("the packet's length is not that of an envelope")
-    plain = aes.ige256_decrypt(packet[24:], *_aes(auth_key, msg_key, 0))
+    plain = aes.ige256_decrypt(packet[24:end], *_aes(auth_key, msg_key, 0))
     if hashlib.sha256(auth_key[88:120] + plain).digest()[8:24] != msg_key:
         raise EnvelopeError("the packet's key does not match its content")
     length = int.from_bytes(plain[28:32], "little")

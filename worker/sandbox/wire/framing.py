@@ -1,4 +1,4 @@
-"""How packets are cut out of a TCP stream: abridged, intermediate, padded; each plain or obfuscated.
+"""How packets are cut out of a TCP stream: full, abridged, intermediate, padded; plain or obfuscated.
 
 The client's first bytes say which framing it speaks; ``accept`` reads them and returns a ``Channel`` whose
 ``receive`` and ``send`` speak whole packets.
@@ -7,6 +7,8 @@ The client's first bytes say which framing it speaks; ``accept`` reads them and 
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from typing import TYPE_CHECKING, Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -28,8 +30,11 @@ class FramingError(ConnectionError):
 class Framing(Protocol):
     """Cuts packets: ``lead`` reads the length of the next one, ``wrap`` prepares one for sending."""
 
+    # Bytes that belong to the framing behind every packet.
+    tail: int
+
     async def lead(self, stream: Stream) -> int:
-        """Read the head of the next packet and return how many bytes follow."""
+        """Read the head of the next packet and return how many bytes it has."""
         ...
 
     def wrap(self, packet: bytes) -> bytes:
@@ -45,6 +50,11 @@ class Stream:
         self.writer = writer
         self._decrypt: CipherContext | None = None
         self._encrypt: CipherContext | None = None
+        self._ahead = b""
+
+    def unread(self, data: bytes) -> None:
+        """Put bytes back that were read only to look at them."""
+        self._ahead = data + self._ahead
 
     def obfuscate(self, decrypt: CipherContext, encrypt: CipherContext) -> None:
         """From here on every byte passes through these ciphers."""
@@ -52,6 +62,9 @@ class Stream:
 
     async def read(self, length: int) -> bytes:
         """Read exactly ``length`` bytes, or raise ``IncompleteReadError`` at the end of the stream."""
+        if self._ahead:
+            data, self._ahead = self._ahead[:length], self._ahead[length:]
+            return data if len(data) == length else data + await self.read(length - len(data))
         data = await self._reader.readexactly(length)
         return self._decrypt.update(data) if self._decrypt else data
 
@@ -60,8 +73,28 @@ class Stream:
         self.writer.write(self._encrypt.update(data) if self._encrypt else data)
 
 
+class Full:
+    """Length, number and checksum around every packet; the client says nothing beforehand."""
+
+    tail = 4
+
+    def __init__(self) -> None:
+        self._sent = 0
+
+    async def lead(self, stream: Stream) -> int:
+        head = await stream.read(8)
+        return int.from_bytes(head[:4], "little") - 12
+
+    def wrap(self, packet: bytes) -> bytes:
+        framed = struct.pack("<ii", len(packet) + 12, self._sent) + packet
+        self._sent += 1
+        return framed + zlib.crc32(framed).to_bytes(4, "little")
+
+
 class Abridged:
     """One length byte in 4-byte words; 0x7f and three bytes for longer packets."""
+
+    tail = 0
 
     async def lead(self, stream: Stream) -> int:
         head = (await stream.read(1))[0]
@@ -79,6 +112,8 @@ class Abridged:
 
 class Intermediate:
     """Four length bytes; the highest bit asks for a quick acknowledgement."""
+
+    tail = 0
 
     async def lead(self, stream: Stream) -> int:
         return int.from_bytes(await stream.read(4), "little") & 0x7FFFFFFF
@@ -106,9 +141,12 @@ class Channel:
     async def receive(self) -> bytes:
         """Return the next packet; ``IncompleteReadError`` when the client has gone."""
         length = await self._framing.lead(self._stream)
-        if length > MAX_PACKET:
+        if not 0 < length <= MAX_PACKET:
             raise FramingError(f"a packet of {length} bytes is announced, at most {MAX_PACKET} are allowed")
-        return await self._stream.read(length)
+        packet = await self._stream.read(length)
+        if self._framing.tail:
+            await self._stream.read(self._framing.tail)
+        return packet
 
     async def send(self, packet: bytes) -> None:
         """Send one packet, waiting while the client reads slowly."""
@@ -127,7 +165,12 @@ async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         return Channel(stream, Intermediate())
     if head == PADDED_TAG:
         return Channel(stream, PaddedIntermediate())
-    return Channel(stream, _deobfuscate(stream, head + await stream.read(60)))
+    number = await stream.read(4)
+    if number == bytes(4):
+        # An obfuscated header never has zeros here: this is the number of a first full packet.
+        stream.unread(head + number)
+        return Channel(stream, Full())
+    return Channel(stream, _deobfuscate(stream, head + number + await stream.read(56)))
 
 
 def _ctr(secret: bytes) -> CipherContext:

@@ -1,4 +1,4 @@
-"""The door for tests: newline-delimited JSON on a port of its own. ``admin_client`` describes the format."""
+"""Newline-delimited JSON on a port of its own. ``admin_client`` describes the format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from worker.sandbox import admin_commands
+from worker.sandbox.admin import arrange, report
+from worker.sandbox.admin.commands import COMMANDS
 from worker.sandbox.faults import RpcFault
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_LINE = 1 << 24
+# Importing them is what fills the registry.
+_COMMAND_MODULES = (arrange, report)
 
 
 class Admin:
@@ -39,7 +42,7 @@ class Admin:
     async def _answer(self, line: bytes) -> dict[str, Any]:
         try:
             request = json.loads(line)
-            command = admin_commands.COMMANDS[request["do"]]
+            command = COMMANDS[request["do"]]
             result = await command(self._sandbox, **request.get("with", {}))
         except KeyError as unknown:
             return {"ok": False, "error": f"unknown command or missing field: {unknown}"}

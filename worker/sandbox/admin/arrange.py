@@ -1,4 +1,4 @@
-"""What a test may ask of the server behind the clients' backs."""
+"""Setting the scene: accounts, channels, postings, and what befalls them."""
 
 from __future__ import annotations
 
@@ -11,31 +11,14 @@ from pyrogram import raw
 from pyrogram.raw.core import Vector
 
 from worker.sandbox import media, news, srp
+from worker.sandbox.admin.commands import account_of, command
 from worker.sandbox.ledger.database import new_id
 from worker.sandbox.ledger.rows import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from worker.sandbox.ledger.rows import Account, Message
+    from worker.sandbox.ledger.rows import Message
     from worker.sandbox.render import View
     from worker.sandbox.server import Sandbox
-
-    Command = Callable[..., Awaitable[Any]]
-
-COMMANDS: dict[str, Command] = {}
-
-
-def command(function: Command) -> Command:
-    COMMANDS[function.__name__] = function
-    return function
-
-
-def _account(sandbox: Sandbox, phone: str) -> Account:
-    account = sandbox.ledger.accounts.by_phone(phone)
-    if account is None:
-        raise ValueError(f"no account has the number {phone}")
-    return account
 
 
 @command
@@ -64,7 +47,7 @@ async def create_channel(
     hidden_history: bool = False,
 ) -> dict[str, Any]:
     channels = sandbox.ledger.channels
-    owner = _account(sandbox, (admins or members)[0])
+    owner = account_of(sandbox, (admins or members)[0])
     channel = channels.create(title, owner.user_id, broadcast=broadcast and not forum, forum=forum)
     channels.change(
         channel.channel_id,
@@ -75,7 +58,7 @@ async def create_channel(
     action = raw.types.MessageActionChannelCreate(title=title)
     sandbox.ledger.messages.add(channel.channel_id, owner.user_id, action=action.write(), kind="service")
     for phone in [*members, *admins]:
-        account = _account(sandbox, phone)
+        account = account_of(sandbox, phone)
         if account.user_id != owner.user_id or not admins:
             role = Role.ADMIN if phone in admins else Role.MEMBER
             channels.set_role(channel.channel_id, account.user_id, role)
@@ -84,7 +67,7 @@ async def create_channel(
 
 def _post(sandbox: Sandbox, channel_id: int, by: str | None, **columns: Any) -> Message:
     channel = sandbox.ledger.channels.need(channel_id)
-    author = channel.creator if by is None else _account(sandbox, by).user_id
+    author = channel.creator if by is None else account_of(sandbox, by).user_id
     message, pts = sandbox.ledger.messages.add(channel_id, author, **columns)
 
     def make(view: View) -> Any:
@@ -177,29 +160,29 @@ async def create_topic(sandbox: Sandbox, channel_id: int, title: str) -> dict[st
 
 @command
 async def set_premium(sandbox: Sandbox, phone: str, premium: bool) -> None:
-    sandbox.ledger.accounts.set_premium(_account(sandbox, phone).user_id, premium)
+    sandbox.ledger.accounts.set_premium(account_of(sandbox, phone).user_id, premium)
 
 
 @command
 async def ban_account(sandbox: Sandbox, phone: str, banned: bool = True) -> None:
-    sandbox.ledger.accounts.set_banned(_account(sandbox, phone).user_id, banned)
+    sandbox.ledger.accounts.set_banned(account_of(sandbox, phone).user_id, banned)
 
 
 @command
 async def revoke_sessions(sandbox: Sandbox, phone: str) -> None:
     """Every key of the account answers SESSION_REVOKED from here on."""
-    sandbox.ledger.keys.kill_all_of(_account(sandbox, phone).user_id, "SESSION_REVOKED")
+    sandbox.ledger.keys.kill_all_of(account_of(sandbox, phone).user_id, "SESSION_REVOKED")
 
 
 @command
 async def kick(sandbox: Sandbox, channel_id: int, phone: str) -> None:
-    sandbox.ledger.channels.set_role(channel_id, _account(sandbox, phone).user_id, Role.KICKED)
+    sandbox.ledger.channels.set_role(channel_id, account_of(sandbox, phone).user_id, Role.KICKED)
 
 
 @command
 async def join(sandbox: Sandbox, channel_id: int, phone: str, *, admin: bool = False) -> None:
     role = Role.ADMIN if admin else Role.MEMBER
-    sandbox.ledger.channels.set_role(channel_id, _account(sandbox, phone).user_id, role)
+    sandbox.ledger.channels.set_role(channel_id, account_of(sandbox, phone).user_id, role)
 
 
 @command
@@ -220,75 +203,10 @@ async def expire_references(sandbox: Sandbox) -> None:
 
 @command
 async def lose_parts(sandbox: Sandbox, phone: str, parts: list[int]) -> dict[str, int]:
-    return {"lost": sandbox.ledger.documents.lose_parts(_account(sandbox, phone).user_id, parts)}
+    return {"lost": sandbox.ledger.documents.lose_parts(account_of(sandbox, phone).user_id, parts)}
 
 
 @command
 async def disconnect(sandbox: Sandbox, phone: str) -> None:
     """Cut every connection of the account."""
-    sandbox.hang_up_all_of(_account(sandbox, phone).user_id)
-
-
-@command
-async def messages(sandbox: Sandbox, channel_id: int) -> list[dict[str, Any]]:
-    """Everything ever posted in a channel, with the hash of each document's bytes."""
-    listed = []
-    for message in sandbox.ledger.messages.everything(channel_id):
-        document = sandbox.ledger.documents.get(message.document_id) if message.document_id else None
-        author = sandbox.ledger.accounts.get(message.from_id)
-        listed.append(
-            {
-                "id": message.id,
-                "user_id": message.from_id,
-                "phone": author.phone if author else None,
-                "kind": message.kind,
-                "text": message.text,
-                "document_id": message.document_id,
-                "file_name": document.file_name if document else None,
-                "size": document.size if document else None,
-                "sha256": await _sha256(sandbox, document.document_id) if document else None,
-                "random_id": message.random_id,
-                "topic_id": message.topic_id,
-                "reply_to": message.reply_to,
-                "grouped_id": message.grouped_id,
-                "date": message.date,
-                "edit_date": message.edit_date,
-                "deleted": bool(message.deleted),
-            }
-        )
-    return listed
-
-
-async def _sha256(sandbox: Sandbox, document_id: int) -> str:
-    document = sandbox.ledger.documents.get(document_id)
-    assert document is not None
-    if document.sha256 is None:
-        digest = await asyncio.to_thread(sandbox.ledger.blobs.sha256, document_id)
-        sandbox.ledger.documents.set_sha256(document_id, digest)
-        return digest
-    return document.sha256
-
-
-@command
-async def connections(sandbox: Sandbox) -> list[dict[str, Any]]:
-    return sandbox.ledger.journal.connections()
-
-
-@command
-async def calls(sandbox: Sandbox, *, method: str | None = None, after: int = 0) -> list[dict[str, Any]]:
-    return sandbox.ledger.journal.calls(method, after)
-
-
-@command
-async def add_rule(sandbox: Sandbox, method: str, action: str, **options: Any) -> int:
-    return sandbox.rules.add(method, action, **options)
-
-
-@command
-async def clear_rules(sandbox: Sandbox) -> None:
-    sandbox.rules.clear()
-
-
-@command
-async def rule_hits(sandbox: Sandbox) -> dict[str, int]:
-    return {str(rule_id): hits for rule_id, hits in sandbox.rules.hits().items()}
+    sandbox.hang_up_all_of(account_of(sandbox, phone).user_id)

@@ -1,0 +1,101 @@
+import asyncio
+
+import pytest
+from pyrogram import errors, raw
+from running_sandbox import log_in
+
+
+async def show_key_from_elsewhere(sandbox, auth_key_id):
+    """Name a key from a second loopback address; the rest is no envelope, so the server hangs up."""
+    host, port = sandbox.facts["host"], sandbox.facts["port"]
+    reader, writer = await asyncio.open_connection(host, port, local_addr=("127.0.0.2", 0))
+    packet = auth_key_id + bytes(16 + 64)
+    writer.write(b"\xef" + bytes([len(packet) // 4]) + packet)
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_wrong_code_is_refused_and_the_right_one_still_works(sandbox, tmp_path, phone):
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    with pytest.raises(errors.PhoneCodeInvalid):
+        await log_in(client, phone, "00000")
+    await log_in(client, phone)
+    assert (await client.get_me()).phone_number == phone.strip("+")
+    await client.disconnect()
+
+
+async def test_a_code_of_an_older_attempt_has_expired(sandbox, tmp_path, phone):
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    first = await client.send_phone_number_code(phone)
+    await client.send_phone_number_code(phone)
+    with pytest.raises(errors.PhoneCodeExpired):
+        await client.sign_in(phone, first.phone_code_hash, "12345")
+    await client.disconnect()
+
+
+async def test_calls_before_the_login_are_unauthorised(sandbox, tmp_path):
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    with pytest.raises(errors.AuthKeyUnregistered):
+        await client.invoke(raw.functions.updates.GetState())
+    await client.disconnect()
+
+
+async def test_a_password_is_asked_for_and_checked(sandbox, tmp_path, phone):
+    await sandbox.admin.create_account(phone, "Safe", password="correct horse")
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    with pytest.raises(errors.SessionPasswordNeeded):
+        await log_in(client, phone)
+    with pytest.raises(errors.PasswordHashInvalid):
+        await client.check_password("wrong")
+    assert (await client.check_password("correct horse")).first_name == "Safe"
+    await client.disconnect()
+
+
+async def test_premium_shows_at_the_next_look(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        assert not (await client.get_me()).is_premium
+        await sandbox.admin.set_premium(phone, True)
+        assert (await client.get_me()).is_premium
+
+
+async def test_a_banned_account_can_call_nothing(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        await sandbox.admin.ban_account(phone)
+        with pytest.raises(errors.UserDeactivatedBan):
+            await client.invoke(raw.functions.updates.GetState())
+
+
+async def test_logging_out_ends_the_authorisation(sandbox, tmp_path, phone):
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    await log_in(client, phone)
+    await client.invoke(raw.functions.auth.LogOut())
+    with pytest.raises(errors.AuthKeyUnregistered):
+        await client.invoke(raw.functions.updates.GetState())
+    await client.disconnect()
+
+
+async def test_one_key_from_two_addresses_is_dead_for_good(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        auth_key_id = client.session.auth_key_id
+        await show_key_from_elsewhere(sandbox, auth_key_id)
+        with pytest.raises(errors.AuthKeyDuplicated):
+            await client.invoke(raw.functions.updates.GetState())
+    again = sandbox.client(phone.strip("+"), tmp_path)
+    with pytest.raises(errors.AuthKeyDuplicated):
+        await again.connect()
+    key_id = int.from_bytes(auth_key_id, "little", signed=True)
+    addresses = {c["address"] for c in await sandbox.admin.connections() if c["auth_key_id"] == key_id}
+    assert addresses == {"127.0.0.1", "127.0.0.2"}
+
+
+async def test_one_key_from_two_addresses_one_after_the_other_is_fine(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        auth_key_id = client.session.auth_key_id
+    await show_key_from_elsewhere(sandbox, auth_key_id)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        await client.invoke(raw.functions.updates.GetState())

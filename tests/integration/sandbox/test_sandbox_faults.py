@@ -1,0 +1,147 @@
+import asyncio
+import time
+
+import pytest
+from pyrogram import errors, raw
+from running_sandbox import made_channel, peer_of
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+async def posted(sandbox, tmp_path, phone):
+    """A channel with one document of 3 MiB."""
+    channel_id = await made_channel(sandbox, phone)
+    source = tmp_path / "source.zip"
+    source.write_bytes(bytes(range(256)) * (3 * MIB // 256))
+    await sandbox.admin.post_document(channel_id, source, "source.zip")
+    return channel_id
+
+
+@pytest.fixture
+async def client(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        yield client
+
+
+def get_file(document, offset=0):
+    location = raw.types.InputDocumentFileLocation(
+        id=document.id,
+        access_hash=document.access_hash,
+        file_reference=document.file_reference,
+        thumb_size="",
+    )
+    return raw.functions.upload.GetFile(location=location, offset=offset, limit=MIB)
+
+
+async def document_in(client, channel_id):
+    peer = await peer_of(client, channel_id)
+    query = raw.functions.channels.GetMessages(channel=peer, id=[raw.types.InputMessageID(id=2)])
+    return (await client.invoke(query)).messages[0].media.document
+
+
+async def send(client, channel_id, text, random_id, **options):
+    peer = await peer_of(client, channel_id)
+    query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=random_id)
+    return await client.session.invoke(query, retries=1, **options)
+
+
+async def sent_texts(sandbox, channel_id):
+    return [m["text"] for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]
+
+
+async def test_an_error_rule_refuses_the_nth_call_only(sandbox, posted, client):
+    await sandbox.admin.add_rule("upload.getFile", "error", nth=2, code=420, text="FLOOD_WAIT_600")
+    document = await document_in(client, posted)
+    await client.invoke(get_file(document))
+    with pytest.raises(errors.FloodWait) as refused:
+        await client.invoke(get_file(document, MIB))
+    assert refused.value.value == 600
+    assert len((await client.invoke(get_file(document, MIB))).bytes) == MIB
+
+
+async def test_a_rule_for_one_account_leaves_the_others_alone(sandbox, posted, client):
+    rule = await sandbox.admin.add_rule("upload.getFile", "error", account="+49399", count=0)
+    document = await document_in(client, posted)
+    await client.invoke(get_file(document))
+    assert (await sandbox.admin.rule_hits())[rule] == 0
+
+
+async def test_a_delayed_call_is_answered_later(sandbox, posted, client):
+    await sandbox.admin.add_rule("upload.getFile", "delay", seconds=0.5)
+    document = await document_in(client, posted)
+    started = time.monotonic()
+    await client.invoke(get_file(document))
+    assert time.monotonic() - started >= 0.5
+
+
+async def test_a_stalled_send_is_neither_applied_nor_answered(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "stall")
+    with pytest.raises(TimeoutError):
+        await send(client, posted, "stalled", 1, timeout=0.5)
+    assert await sent_texts(sandbox, posted) == []
+
+
+async def test_a_disconnected_send_is_not_applied(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "disconnect")
+    with pytest.raises((TimeoutError, OSError)):
+        await send(client, posted, "cut", 1, timeout=1)
+    assert await sent_texts(sandbox, posted) == []
+
+
+@pytest.mark.parametrize("action", ["drop_reply", "mute"])
+async def test_a_send_whose_reply_is_lost_was_applied_and_repeats_harmlessly(sandbox, posted, client, action):
+    await sandbox.admin.add_rule("messages.sendMessage", action)
+    with pytest.raises((TimeoutError, OSError)):
+        await send(client, posted, "once", 5, timeout=1)
+    await send(client, posted, "once", 5)
+    assert await sent_texts(sandbox, posted) == ["once"]
+
+
+async def test_a_late_answer_comes_after_the_message_is_there(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "late", seconds=2)
+    sending = asyncio.create_task(send(client, posted, "late", 5))
+    while not await sent_texts(sandbox, posted):
+        assert not sending.done()
+    assert not sending.done()
+    await sending
+
+
+async def test_a_corrupted_chunk_has_the_right_length_and_wrong_bytes(sandbox, posted, client):
+    await sandbox.admin.add_rule("upload.getFile", "corrupt")
+    document = await document_in(client, posted)
+    spoiled = (await client.invoke(get_file(document))).bytes
+    whole = (await client.invoke(get_file(document))).bytes
+    assert len(spoiled) == len(whole)
+    assert spoiled != whole
+
+
+async def test_a_short_chunk_has_half_its_bytes(sandbox, posted, client):
+    await sandbox.admin.add_rule("upload.getFile", "short")
+    document = await document_in(client, posted)
+    assert len((await client.invoke(get_file(document))).bytes) == MIB // 2
+
+
+async def test_a_corrupted_answer_of_another_kind_never_reaches_the_caller(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "corrupt")
+    with pytest.raises((TimeoutError, OSError)):
+        await send(client, posted, "garbled", 5, timeout=1)
+    assert await sent_texts(sandbox, posted) == ["garbled"]
+
+
+async def test_expired_references_are_refused_until_the_message_is_fetched_anew(sandbox, posted, client):
+    document = await document_in(client, posted)
+    await sandbox.admin.expire_references()
+    with pytest.raises(errors.FileReferenceExpired):
+        await client.invoke(get_file(document))
+    assert len((await client.invoke(get_file(await document_in(client, posted)))).bytes) == MIB
+
+
+async def test_every_failed_call_is_in_the_journal(sandbox, posted, client, phone):
+    await sandbox.admin.add_rule("upload.getFile", "error", code=420, text="FLOOD_PREMIUM_WAIT_3600")
+    with pytest.raises(errors.FloodPremiumWait):
+        await client.invoke(get_file(await document_in(client, posted)))
+    calls = [c for c in await sandbox.admin.calls("upload.getFile") if c["phone"] == phone.strip("+")]
+    assert [(c["phone"], c["ok"], c["error"]) for c in calls] == [
+        (phone.strip("+"), False, "FLOOD_PREMIUM_WAIT_3600")
+    ]

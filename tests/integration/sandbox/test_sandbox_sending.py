@@ -1,0 +1,86 @@
+import asyncio
+
+import pytest
+from pyrogram import errors, raw
+from running_sandbox import made_channel, peer_of
+
+
+def message_of(answer):
+    return next(u.message for u in answer.updates if isinstance(u, raw.types.UpdateNewChannelMessage))
+
+
+async def test_a_repeated_random_id_answers_with_the_original_message(sandbox, tmp_path, phone):
+    channel_id = await made_channel(sandbox, phone)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        query = raw.functions.messages.SendMessage(peer=peer, message="once", random_id=77)
+        first, second = await client.invoke(query), await client.invoke(query)
+    assert message_of(first).id == message_of(second).id
+    assert [u.pts_count for u in second.updates if hasattr(u, "pts_count")] == [0]
+    texts = [m["text"] for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]
+    assert texts == ["once"]
+
+
+async def test_a_repeated_random_id_is_refused_when_the_test_asks_for_that(sandbox, tmp_path, phone):
+    channel_id = await made_channel(sandbox, phone)
+    await sandbox.admin.set_repeats(as_errors=True)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        query = raw.functions.messages.SendMessage(peer=peer, message="once", random_id=77)
+        await client.invoke(query)
+        with pytest.raises(errors.InternalServerError, match="RANDOM_ID_DUPLICATE"):
+            await client.session.send(query)
+
+
+async def test_random_ids_of_two_accounts_do_not_meet(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other, broadcast=False)
+    for number in (phone, other):
+        async with sandbox.logged_in(number, tmp_path) as client:
+            peer = await peer_of(client, channel_id)
+            await client.invoke(raw.functions.messages.SendMessage(peer=peer, message=number, random_id=77))
+    sent = [m for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]
+    assert [(m["text"], m["random_id"]) for m in sent] == [(phone, 77), (other, 77)]
+
+
+async def test_only_administrators_post_to_a_broadcast_channel(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other)
+    async with sandbox.logged_in(other, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        with pytest.raises(errors.ChatAdminRequired):
+            await client.invoke(raw.functions.messages.SendMessage(peer=peer, message="no", random_id=1))
+
+
+async def test_a_kicked_member_finds_the_channel_private(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other)
+    async with sandbox.logged_in(other, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        await sandbox.admin.kick(channel_id, other)
+        with pytest.raises(errors.ChannelPrivate):
+            await client.invoke(
+                raw.functions.messages.GetHistory(
+                    peer=peer, offset_id=0, offset_date=0, add_offset=0, limit=10, max_id=0, min_id=0, hash=0
+                )
+            )
+
+
+async def test_an_access_hash_of_one_account_is_worthless_to_another(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+    async with sandbox.logged_in(other, tmp_path) as client:
+        with pytest.raises(errors.ChannelInvalid):
+            await client.invoke(raw.functions.channels.GetFullChannel(channel=peer))
+
+
+async def test_a_post_reaches_the_other_members_as_an_update(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other)
+    heard = asyncio.get_running_loop().create_future()
+    async with sandbox.logged_in(other, tmp_path) as client:
+
+        @client.on_message()
+        async def remember(_, message):
+            heard.set_result(message.text)
+
+        await peer_of(client, channel_id)
+        await sandbox.admin.post_text(channel_id, "news")
+        assert await asyncio.wait_for(heard, 10) == "news"
