@@ -173,7 +173,7 @@ class GovernorStore:
 
     @contextlib.asynccontextmanager
     async def _statement(self, name: str) -> AsyncIterator[AsyncConnection]:
-        """A connection on which each statement is its own transaction: one round trip, no BEGIN, no COMMIT."""
+        """A connection on which each statement is a transaction: no round trips for BEGIN and COMMIT."""
         async with self._database.reading() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             with faults.around(f"db.{name}"):
