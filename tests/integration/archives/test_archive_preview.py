@@ -1,9 +1,9 @@
 import io
 import re
 
+import archive_samples as samples
 import memory_sets
 import pytest
-import samples
 from PIL import Image
 
 from worker.archives.thumbnail import EDGE

@@ -9,9 +9,9 @@ import os
 import random
 import time
 
+import archive_samples as samples
 import memory_sets
 import pytest
-import samples
 
 from worker.domain.listing import Mark
 
