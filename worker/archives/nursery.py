@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import signal
+import os
 import socket
 import sys
 from dataclasses import dataclass
@@ -17,38 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from worker.archives import wire
-from worker.domain.listing import Completeness, Entry, Limits, Listing, Mark
-from worker.errors import RetryableError
+from worker.archives.conversation import Answer, converse
+from worker.domain.listing import Completeness, Limits, Listing, Mark
+from worker.errors import FleetError, RetryableError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from worker.archives.reader import Part
-    from worker.domain.archive_name import ArchiveFormat, Scheme
+    from worker.archives.reader import SetBytes
 
-# The child ends itself at its wall time; this is how much later we stop believing that.
-GRACE_SECONDS = 5.0
-UNFORESEEN = wire.STATUS.pack(-1)
+
+START_SECONDS = 60.0
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
 )
 _ROOT = str(Path(__file__).resolve().parents[2])
-_ENDINGS = {
-    -signal.SIGALRM: (Mark.TIME_LIMIT, "parsing took longer than its wall time"),
-    -signal.SIGXCPU: (Mark.TIME_LIMIT, "parsing took longer than its CPU time"),
-    -signal.SIGKILL: (Mark.MEMORY_LIMIT, "parsing was killed, most likely for its memory"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SetBytes:
-    """A set as the parsers need it: what its names say, and its parts in order."""
-
-    format: ArchiveFormat
-    scheme: Scheme
-    parts: tuple[Part, ...]
-    indices: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +49,6 @@ class Preview:
 
     path: str
     jpeg: bytes
-
-
-@dataclass(slots=True)
-class _Answer:
-    entries: list[Entry] = dataclasses.field(default_factory=list)
-    picture: bytes = b""
-    result: dict[str, Any] | None = None
-    ending: int | None = None
-
-    def death(self) -> tuple[Mark, str]:
-        if self.ending is None:
-            return Mark.CRASHED, "the parser ended without a word"
-        return _ENDINGS.get(self.ending, (Mark.CRASHED, f"the parser ended with status {self.ending}"))
 
 
 class Nursery:
@@ -137,7 +108,7 @@ class Nursery:
             return None
         return Preview(answer.result["path"], answer.picture)
 
-    async def _run(self, task: str, archive: SetBytes, limits: Limits) -> _Answer:
+    async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
         job = {
             "task": task,
             "format": archive.format,
@@ -151,7 +122,7 @@ class Nursery:
             reader, writer = await asyncio.open_connection(sock=channel, limit=wire.MAX_READ)
             try:
                 writer.write(wire.pack(wire.Frame.JOB, json.dumps(job).encode()))
-                return await _converse(reader, writer, archive, limits)
+                return await converse(reader, writer, archive, limits)
             finally:
                 # Hanging up is what kills a child that still runs.
                 writer.close()
@@ -176,11 +147,27 @@ class Nursery:
         await self.close()
         self._control, theirs = socket.socketpair()
         with theirs:
-            # No environment: settings and secrets are none of a parser's business.
+            # Settings and secrets in the environment are none of a parser's business.
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", _START, _ROOT, str(theirs.fileno()),
-                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env={"LC_ALL": "C.UTF-8"},
+                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=_environment(),
             )  # fmt: skip
+        self._control.setblocking(False)
+        try:
+            ready = await asyncio.wait_for(
+                asyncio.get_running_loop().sock_recv(self._control, 1), START_SECONDS
+            )
+        except TimeoutError:
+            ready = b""
+        if not ready:
+            raise FleetError(
+                "the parser process does not start", remedy="its own words are on standard error"
+            )
+
+
+def _environment() -> dict[str, str]:
+    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
+    return {"LC_ALL": "C.UTF-8"} | {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def _completeness(result: dict[str, Any]) -> Completeness:
@@ -188,52 +175,3 @@ def _completeness(result: dict[str, Any]) -> Completeness:
         return Completeness(complete=False, reason="parsing ended before the parts could be judged")
     complete, missing, reason = result["completeness"]
     return Completeness(complete, tuple(missing), reason)
-
-
-async def _converse(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, archive: SetBytes, limits: Limits
-) -> _Answer:
-    answer = _Answer()
-    room = limits.output_bytes
-    try:
-        async with asyncio.timeout(limits.wall_seconds + GRACE_SECONDS):
-            while answer.result is None and answer.ending is None and room > 0:
-                frame, payload = await _receive(reader)
-                if frame is wire.Frame.READ:
-                    part, offset, length = wire.READ.unpack(payload)
-                    writer.write(wire.pack(wire.Frame.DATA, await _read(archive.parts[part], offset, length)))
-                    continue
-                room -= len(payload)
-                _take(answer, frame, payload)
-    except TimeoutError:
-        answer.ending = -signal.SIGALRM
-    return answer
-
-
-def _take(answer: _Answer, frame: wire.Frame, payload: bytes) -> None:
-    if frame is wire.Frame.ENTRIES:
-        answer.entries.extend(map(Entry._make, json.loads(payload)))
-    elif frame is wire.Frame.PICTURE:
-        answer.picture = payload
-    elif frame is wire.Frame.RESULT:
-        answer.result = json.loads(payload)
-    elif frame is wire.Frame.STATUS:
-        (answer.ending,) = wire.STATUS.unpack(payload)
-
-
-async def _receive(reader: asyncio.StreamReader) -> tuple[wire.Frame, bytes]:
-    """The next frame. A child that hangs up or breaks the protocol has ended in a way nobody foresaw."""
-    try:
-        letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
-        if length > wire.MAX_FRAME:
-            return wire.Frame.STATUS, UNFORESEEN
-        return wire.Frame(letter), await reader.readexactly(length)
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-        return wire.Frame.STATUS, UNFORESEEN
-
-
-async def _read(part: Part, offset: int, length: int) -> bytes:
-    data = await part.reader.read_at(offset, length)
-    if len(data) != length:
-        raise RetryableError(f"{part.name!r} gave {len(data)} of {length} bytes at {offset}")
-    return data

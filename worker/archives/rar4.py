@@ -50,7 +50,7 @@ def blocks4(file: RangeFile, position: int) -> Iterator[Block]:
         if block.kind is Kind.END or block.headers_encrypted:
             return
         position = block.next_offset
-    if newest >= ENDING_VERSION:
+    if newest == 0 or newest >= ENDING_VERSION:
         raise BadRarError("the archive ends without an end block")
     yield Block(Kind.END, position, 0, more_volumes=more, has_end_block=False)
 

@@ -6,7 +6,7 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 import py7zr
-import py7zr.exceptions
+from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
 from py7zr.io import NullIOFactory
 
 from worker.archives.sevenzip_proof import BadSevenZipError, header_holds, start_header
@@ -33,11 +33,11 @@ def list_sevenzip(parts: Parts, sink: Sink, limits: Limits) -> None:
         sink.mark(Mark.CORRUPT, f"{file.size - header.end} bytes follow the archive")
     try:
         archive = py7zr.SevenZipFile(file)
-    except py7zr.exceptions.PasswordRequired:
+    except PasswordRequired:
         sink.mark(Mark.ENCRYPTED)
         sink.mark(Mark.ENCRYPTED_NAMES, "the listing itself is encrypted")
         return
-    except py7zr.exceptions.UnsupportedCompressionMethodError as error:
+    except UnsupportedCompressionMethodError as error:
         sink.mark(Mark.UNSUPPORTED, f"the header is packed in a way that is not read: {error}")
         return
     for member in archive.files:
@@ -79,9 +79,7 @@ def _verify(archive: Any, sink: Sink, limits: Limits) -> None:
     try:
         archive.reset()
         archive.extractall(factory=NullIOFactory())
-    except (py7zr.exceptions.UnsupportedCompressionMethodError, py7zr.exceptions.PasswordRequired):
-        return
-    except MemoryError:
-        sink.mark(Mark.MEMORY_LIMIT, "unpacking needs more memory than parsing is given")
+    except (UnsupportedCompressionMethodError, PasswordRequired, MemoryError):
+        return  # what cannot be unpacked here may be sound all the same
     except Exception as error:  # noqa: BLE001  # the decoders raise whatever damaged data makes them raise
         sink.mark(Mark.CORRUPT, f"a member cannot be unpacked: {type(error).__name__}")

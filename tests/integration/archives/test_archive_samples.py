@@ -3,9 +3,9 @@
 import json
 import shutil
 
-import other_tools
+import archive_samples as samples
+import other_archive_tools as other_tools
 import pytest
-import samples
 from click.testing import CliRunner
 
 from worker.cli.archives import archives

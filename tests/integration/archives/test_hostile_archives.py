@@ -10,11 +10,11 @@ import tarfile
 import zipfile
 import zlib
 
+import archive_samples as samples
 import memory_sets
 import psutil
 import pytest
 import rar_writer
-import samples
 
 from worker.archives.nursery import Nursery
 from worker.domain.listing import Limits, Mark
