@@ -11,7 +11,6 @@ from worker.sandbox.handlers.registry import handles
 from worker.sandbox.ledger.messages import Window
 from worker.sandbox.peers import readable, user_of
 from worker.sandbox.render import View
-from worker.sandbox.tl import vector
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
@@ -106,7 +105,7 @@ async def get_search_counters(call: Call, query: Any) -> Any:
                 filter=wanted, count=call.ledger.messages.count(place.box, window)
             )
         )
-    return vector(counters)
+    return counters
 
 
 @handles(raw.functions.channels.GetMessages)
