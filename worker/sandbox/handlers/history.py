@@ -127,6 +127,8 @@ def _by_id(call: Call, place: Place, named: list[Any]) -> Any:
     peer = raw.types.PeerChannel(channel_id=place.box) if place.channel else None
     for item in named:
         message = call.ledger.messages.get(place.box, item.id)
+        if isinstance(item, raw.types.InputMessageReplyTo) and message is not None:
+            message = call.ledger.messages.get(place.box, message.reply_to or 0)
         if message is None or message.id < place.first_id:
             shown.append(raw.types.MessageEmpty(id=item.id, peer_id=peer))
         else:
