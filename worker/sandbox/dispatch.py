@@ -70,6 +70,9 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
     method = method_name(query)
     key = sandbox.ledger.keys.get(session.key_id)
     assert key is not None
+    if session.layer != key.layer:
+        # A key's layer holds until another is named, over restarts of this server too.
+        sandbox.ledger.keys.set_layer(key.key_id, session.layer)
     account = None if key.user_id is None else sandbox.ledger.accounts.get(key.user_id)
     call = Call(sandbox, connection, session, key, account)
     if account and wants_updates and method.partition(".")[0] not in SILENT_NAMESPACES:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from pyrogram.raw.core import Vector
 
 from worker.sandbox import vocabulary
 from worker.sandbox.challenges import Challenges
 from worker.sandbox.connection import Connection
 from worker.sandbox.faults import Rules
+from worker.sandbox.layers import older
 from worker.sandbox.ledger import Ledger
 from worker.sandbox.references import References
 from worker.sandbox.session import Session
@@ -82,9 +84,11 @@ class Sandbox:
         """Whether a repeated random_id is refused, instead of answered with the original message."""
         return self.ledger.db.setting("repeats_are_errors", "0") == "1"
 
-    def encode(self, result: Any, layer: int) -> bytes:  # noqa: ARG002 - older layers are translated here
+    def encode(self, result: Any, layer: int) -> bytes:
         """Return an object in the words of a client's layer."""
-        return bytes(result.write())
+        if 0 < layer <= older.OLD_LAYER:
+            result = older.translate(result)
+        return bytes(Vector(result) if isinstance(result, list) else result.write())
 
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection; whatever goes wrong on it ends it and nothing else."""
@@ -96,9 +100,12 @@ class Sandbox:
             log.debug("sandbox.connection.refused", address=address, reason=str(end))
             writer.close()
 
-    def session(self, key_id: int, session_id: int) -> Session:
+    def session(self, key: Key, session_id: int) -> Session:
         """Return the session, making it when it is met for the first time."""
-        return self._sessions.setdefault((key_id, session_id), Session(key_id, session_id))
+        name = (key.key_id, session_id)
+        if name not in self._sessions:
+            self._sessions[name] = Session(key.key_id, session_id, key.layer)
+        return self._sessions[name]
 
     def forget_session(self, key_id: int, session_id: int) -> bool:
         return self._sessions.pop((key_id, session_id), None) is not None
