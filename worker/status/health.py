@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from worker.store.database import Database
     from worker.store.server_facts import ServerFacts
 
 _MAX_CLOCK_SKEW_SECONDS = 2.0
@@ -41,10 +40,10 @@ class Check:
     remedy: str = ""
 
 
-async def check_database(database: Database) -> list[Check]:
-    """Version, schema, durability, pooling and clock of the server behind ``database``."""
+async def check_database(address: str) -> list[Check]:
+    """Version, schema, durability, pooling and clock of the server at ``address``."""
     before = time.time()
-    facts = await read_server_facts(database)
+    facts = await read_server_facts(address)
     return list(_judge_server(facts, local_time=(before + time.time()) / 2))
 
 
