@@ -14,7 +14,7 @@ _DRIVER = "postgresql+asyncpg"
 
 def parse_address(address: str) -> URL:
     """The address as SQLAlchemy understands it, or an error that says what is wrong with it."""
-    example = "like postgresql://user:password@host:5432/database"
+    example = "like postgresql://user@host:5432/database"
     try:
         url = make_url(address)
         urlsplit(address).port  # noqa: B018 - raises on a port that is no number
