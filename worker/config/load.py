@@ -70,7 +70,9 @@ class _GivenEnvironment(EnvSettingsSource):
         super().__init__(Settings)
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {name.lower(): value for name, value in self._given.items() if name.startswith(_PREFIX)}
+        # Only the settings themselves: the library would take a secret's file for a key of its table.
+        variables = map(_variable, setting_names())
+        return {name.lower(): self._given[name] for name in variables if name in self._given}
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
