@@ -33,6 +33,10 @@ def output(monkeypatch):
     structlog.reset_defaults()
 
 
+def _fail(message):
+    raise ValueError(message)
+
+
 def _lines(stream):
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
@@ -127,7 +131,7 @@ def test_what_operators_search_for_stays_readable(text):
 
 def test_a_secret_in_an_exception_is_redacted_and_the_traceback_stays(output):
     try:
-        raise ValueError("cannot reach postgresql://fleet:hunter2@db/fleet for +491701234567")
+        _fail("cannot reach postgresql://fleet:hunter2@db/fleet for +491701234567")
     except ValueError:
         log.get_logger("t").exception("some.failure")
     (line,) = _lines(output)
@@ -140,12 +144,12 @@ def test_a_secret_in_an_exception_is_redacted_and_the_traceback_stays(output):
 def test_the_telegram_librarys_own_logger_is_redacted_too_with_arguments_and_exceptions(output):
     library = logging.getLogger("pyrogram.session.auth")
     try:
-        raise RuntimeError(f"api_hash={_API_HASH}")
-    except RuntimeError:
+        _fail(f"api_hash={_API_HASH}")
+    except ValueError:
         library.warning("sign in of %s with %s", "+491701234567", _SESSION, exc_info=True)
     (line,) = _lines(output)
     assert (line["level"], line["logger"]) == ("warning", "pyrogram.session.auth")
-    assert "RuntimeError" in line["exception"]
+    assert "ValueError" in line["exception"]
     for secret in ("491701234567", "Zm9v", _API_HASH):
         assert secret not in output.getvalue()
 
@@ -226,7 +230,7 @@ def test_exceptions_are_redacted_on_a_terminal_without_a_complaint_of_the_render
     terminal = _Terminal()
     log.configure("info", "console", terminal)
     try:
-        raise ValueError("password=hunter2")
+        _fail("password=hunter2")
     except ValueError:
         log.get_logger("t").exception("some.failure")
     assert "ValueError" in terminal.getvalue()

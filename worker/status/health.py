@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from worker.store.server_facts import read_server_facts
-from worker.telegram.aes_backend import measure_aes_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +43,11 @@ async def check_database(address: str) -> list[Check]:
     """Version, schema, durability, pooling and clock of the server at ``address``."""
     before = time.time()
     facts = await read_server_facts(address)
-    return list(_judge_server(facts, local_time=(before + time.time()) / 2))
+    return list(judge_server(facts, local_time=(before + time.time()) / 2))
 
 
-def _judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
+def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
+    """What these facts mean for the fleet."""
     yield Check("database", Verdict.OK, f"PostgreSQL {facts.version}")
     if facts.schema == facts.wanted_schema:
         yield Check("schema", Verdict.OK, facts.wanted_schema)
@@ -81,6 +81,9 @@ def _judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
 
 async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
     """Disk, AES and helpful programs of this machine."""
+    # The Telegram library takes a second to import; a wrong address should be told at once.
+    from worker.telegram.aes_backend import measure_aes_backend  # noqa: PLC0415
+
     backend = await asyncio.to_thread(measure_aes_backend)
     speed = f"{backend.name}, {backend.megabytes_per_second:.0f} MB/s"
     aes = Check("aes", Verdict.OK, speed)

@@ -55,7 +55,7 @@ def test_processes_that_make_the_key_at_once_get_the_same_one(tmp_path):
 
 
 def test_with_a_configured_database_a_missing_key_is_refused_and_none_is_made(tmp_path):
-    with pytest.raises(UserError, match="no secret key is set.*WORKER_SECRET_KEY_FILE"):
+    with pytest.raises(UserError, match=r"no secret key is set.*WORKER_SECRET_KEY_FILE"):
         secret_key(_settings(database_url="postgresql://u@h/d", data_dir=tmp_path))
     assert list(tmp_path.iterdir()) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -45,6 +46,8 @@ class Server:
 
     def initialise(self) -> None:
         """Make the cluster, in one step as seen from outside: a killed initdb leaves nothing in its place."""
+        for left_behind in self._home.path.glob("data.unfinished-*"):
+            shutil.rmtree(left_behind)
         unfinished = self._home.make_owned(f"data.unfinished-{secrets.token_hex(4)}")
         self._home.password()
         provider = ("--locale-provider=builtin",) if self._binaries.major >= 17 else ()
