@@ -33,9 +33,10 @@ def refusal(sqlstate: str, message: str) -> bytes:
 @contextlib.asynccontextmanager
 async def fake_postgres(answer: bytes | None) -> AsyncIterator[str]:
     """The address of a server that gives this answer to every client; silent if there is none."""
-    ending = asyncio.Event()
+    ending, visits = asyncio.Event(), set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visits.add(asyncio.current_task())
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             (length,) = struct.unpack("!I", await reader.readexactly(4))
             request = await reader.readexactly(length - 4)
@@ -43,12 +44,10 @@ async def fake_postgres(answer: bytes | None) -> AsyncIterator[str]:
                 writer.write(b"N")
                 (length,) = struct.unpack("!I", await reader.readexactly(4))
                 await reader.readexactly(length - 4)
-            if answer is None:
-                await ending.wait()
-            else:
+            if answer is not None:
                 writer.write(answer)
                 await writer.drain()
-                await reader.read()
+            await ending.wait()
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
@@ -57,3 +56,4 @@ async def fake_postgres(answer: bytes | None) -> AsyncIterator[str]:
             yield f"postgresql://fleet:hunter2@127.0.0.1:{port}/fleet"
         finally:
             ending.set()
+            await asyncio.gather(*visits)

@@ -85,7 +85,7 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
     from worker.telegram.aes_backend import measure_aes_backend  # noqa: PLC0415
 
     backend = await asyncio.to_thread(measure_aes_backend)
-    speed = f"{backend.name}, {backend.megabytes_per_second:.0f} MB/s"
+    speed = f"{backend.name}, {backend.megabytes_per_second:.3g} MB/s"
     aes = Check("aes", Verdict.OK, speed)
     if not backend.is_fast:
         aes = Check("aes", Verdict.WARNING, f"{speed}: the slow path is in use", "pip install tgcrypto")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _POOL_SIZE = 5
-# Opening a connection raises the driver's own errors; these pass by themselves, as when the server restarts.
+# The driver's errors that pass by themselves, as when the server restarts.
 _CONNECTION_TROUBLE = (
     OSError,
     TimeoutError,
@@ -92,7 +92,7 @@ class Database:
         try:
             async with self._engine.connect() as connection:
                 yield connection
-        except (DBAPIError, OSError, TimeoutError, asyncpg.PostgresError) as error:
+        except (DBAPIError, OSError, TimeoutError) as error:
             if is_disconnect(error):
                 raise RetryableError(f"PostgreSQL at {printable(self.address)} is not reachable") from error
             raise
@@ -105,5 +105,11 @@ class Database:
 def is_disconnect(error: BaseException) -> bool:
     """Whether the connection, not the statement, is at fault."""
     if isinstance(error, DBAPIError):
-        return error.connection_invalidated or isinstance(error, InterfaceError | OperationalError)
+        # SQLAlchemy's adapter raises its own class from the driver's.
+        driver_error = error.orig.__cause__ if error.orig is not None else None
+        return (
+            error.connection_invalidated
+            or isinstance(error, InterfaceError | OperationalError)
+            or isinstance(driver_error, _CONNECTION_TROUBLE)
+        )
     return isinstance(error, _CONNECTION_TROUBLE)
