@@ -46,7 +46,10 @@ def _migrate(connection: Connection) -> None:
 async def _online() -> None:
     address = _address()
     engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=lambda: connect(address), poolclass=pool.NullPool
+        "postgresql+asyncpg://",
+        # No deadline: an index on a big table takes its time, and so does waiting for another migration.
+        async_creator=lambda: connect(address, command_seconds=None),
+        poolclass=pool.NullPool,
     )
     try:
         async with engine.connect() as connection:

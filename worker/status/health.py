@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from dataclasses import dataclass
@@ -93,11 +94,17 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
 
 
 def _check_disk(data_dir: Path, min_free_mib: int) -> Check:
-    existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
-    free_mib = shutil.disk_usage(existing).free // 2**20
+    elsewhere = "set WORKER_DATA_DIR to another folder"
+    try:
+        existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
+        free_mib = shutil.disk_usage(existing).free // 2**20
+    except OSError as error:
+        return Check("disk", Verdict.FAILURE, f"{data_dir}: {error.strerror}", elsewhere)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return Check("disk", Verdict.FAILURE, f"{data_dir} cannot be written to", elsewhere)
     detail = f"{free_mib / 1024:.1f} GiB free at {data_dir}"
     if free_mib < min_free_mib:
-        return Check("disk", Verdict.FAILURE, detail, "free some space, or set WORKER_DATA_DIR elsewhere")
+        return Check("disk", Verdict.FAILURE, detail, f"free some space, or {elsewhere}")
     return Check("disk", Verdict.OK, detail)
 
 

@@ -14,12 +14,14 @@ CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 30.0
 
 
-async def connect(address: str, **server_settings: str) -> asyncpg.Connection:
+async def connect(
+    address: str, *, command_seconds: float | None = COMMAND_SECONDS, **server_settings: str
+) -> asyncpg.Connection:
     """A connection with deadlines. The address goes to the driver whole, which knows libpq's parameters."""
     return await asyncpg.connect(
         driver_dsn(address),
         timeout=CONNECT_SECONDS,
-        command_timeout=COMMAND_SECONDS,
+        command_timeout=command_seconds,
         server_settings={"application_name": "archive-fleet", **server_settings},
     )
 

@@ -12,11 +12,11 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 import worker
 from worker import faults
-from worker.errors import UserError
+from worker.errors import RetryableError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +72,12 @@ def _readable_refusals() -> Iterator[None]:
         raise UserError(
             f"PostgreSQL refused to change the schema: {reason}",
             remedy="use a role that owns the database, or an empty database",
+        ) from error
+    except (DBAPIError, OSError, TimeoutError) as error:
+        # All in one transaction: it was either done or left undone, and doing it again is safe.
+        reason = str(error).splitlines()[0]
+        raise RetryableError(
+            f"the change of the schema was cut short: {reason}", remedy="run it again"
         ) from error
 
 

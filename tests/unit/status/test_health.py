@@ -59,6 +59,12 @@ async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_pa
     assert tools.verdict is Verdict.OK
 
 
+async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
+    (tmp_path / "file").touch(mode=0o400)
+    disk, _, _ = await check_host(tmp_path / "file" / "data", min_free_mib=0)
+    assert disk.verdict is Verdict.FAILURE
+
+
 async def test_the_slow_aes_path_is_a_warning_that_names_itself(tmp_path, monkeypatch):
     from pyrogram.crypto import aes as library  # noqa: PLC0415 - a second to import, for this test alone
 
