@@ -14,7 +14,7 @@ COMMANDS = {
     "demo": "Run the main job on an embedded PostgreSQL and a loopback Telegram.",
     "run": "Work: scan the sources and publish what is new, with every account at once.",
     "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
-    "archives": "Look at archives on disk as the fleet does.",
+    "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",
     "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",
     "sandbox": "Run a real MTProto server on 127.0.0.1 until SIGTERM.",

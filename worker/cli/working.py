@@ -14,8 +14,9 @@ from worker.store import migrations
 from worker.store.overview import WaitingSet, count_sets, waiting_sets
 
 if TYPE_CHECKING:
-    from worker.fleet.account import Mode, Report
     from collections.abc import Sequence
+
+    from worker.fleet.account import Mode, Report
 
 _GOOD = {"finished", "stopped", "elsewhere"}
 
