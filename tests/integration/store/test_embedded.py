@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -151,6 +150,8 @@ def _postmaster(data_dir):
 
 
 def _has_ended(process):
+    with contextlib.suppress(psutil.TimeoutExpired):
+        process.wait(5)
     # Where nobody reaps orphans, as in a container without an init, a zombie stays behind.
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
@@ -241,12 +242,6 @@ async def test_it_is_closed_to_other_local_users(uid, data_dir):
     holder.leave()
 
 
-async def test_the_search_folds_letters_beyond_ascii(uid, data_dir):
-    holder = Holder(data_dir, uid)
-    assert await _ask(holder.address(), "SELECT lower('ÄÖÜ ЖИЗНЬ')") == "äöü жизнь"
-    holder.leave()
-
-
 @pytest.mark.skipif(not _ROOT, reason="only root's server runs as another user")
 async def test_a_data_folder_below_a_closed_one_stays_closed_and_the_cluster_goes_to_the_sites_folder(
     new_folder,
@@ -333,15 +328,5 @@ async def test_what_a_killed_initdb_left_behind_is_cleared_away(new_folder):
     left = Cluster.below(data_dir).home.make_owned("data.unfinished-1234")
     (left / "PG_VERSION").write_text("18")
     with open_cluster(data_dir) as address:
-        assert await _ask(address) is not None
+        assert await _ask(address, "SELECT lower('ÄÖÜ ЖИЗНЬ')") == "äöü жизнь"
     assert not left.exists()
-
-
-def test_the_port_is_one_that_was_free(new_folder, made_once):
-    folder = new_folder()
-    uid = 0 if _ROOT else os.geteuid()
-    subprocess.run(["cp", "-a", made_once(uid), folder / "data"], check=True)
-    with open_cluster(folder / "data") as address:
-        port = int(address.rpartition(":")[2].partition("/")[0])
-        with socket.socket() as probe, pytest.raises(OSError, match="in use"):
-            probe.bind(("127.0.0.1", port))
