@@ -1,6 +1,7 @@
 """Outbox: order, pace, retries, outcomes, bounds and the end."""
 
 import asyncio
+import itertools
 import socket
 
 import pytest
@@ -24,9 +25,9 @@ from worker.flow.outbox_ops import (
 )
 from worker.flow.progress import Progress
 
-ALICE = Lane(account=1, chat=10)
-BOB = Lane(account=1, chat=20)
-GROUP = Lane(account=1, chat=-30)
+ALICE = Lane(account=1, chat=10, is_private=True)
+BOB = Lane(account=1, chat=20, is_private=True)
+GROUP = Lane(account=1, chat=30)
 
 
 class Office:
@@ -112,9 +113,9 @@ async def test_o2_a_chat_that_waits_delays_no_other_chat():
 async def test_o2_one_accounts_flood_does_not_hold_back_anothers_send_to_the_same_chat():
     office = Office()
     office.transport.answer("send", NotBeforeError("flood", seconds=420))
-    await office.send("by one", Lane(1, -30))
+    await office.send("by one", Lane(1, 30))
     await settle()
-    await office.send("by two", Lane(2, -30))
+    await office.send("by two", Lane(2, 30))
     await settle()
     assert office.transport.wrote("send") == ["by two"]
 
@@ -141,7 +142,7 @@ async def test_o2_a_lane_that_is_done_leaves_nothing_behind():
     office = Office()
     for chat in range(1, 200):
         await office.send("hello", Lane(1, chat))
-    await office.clock.advance(1)
+    await office.clock.advance(3)
     assert office.outbox._lanes == {}
     assert len(office.outbox) == 0
 
@@ -189,6 +190,25 @@ async def test_o3_two_hundred_edits_of_one_message_become_few_writes_with_the_la
     await office.clock.advance(5)
     assert len(office.transport.wrote("edit")) <= 4
     assert office.transport.wrote("edit")[-1] == (7, "step 199")
+
+
+async def test_o1_to_o4_two_hundred_edits_and_twenty_sends_to_five_chats_at_once():
+    """Sends in order per chat, chats independent, edits coalesced to the last text, paces held."""
+    office = Office()
+    chats = [Lane(1, chat, is_private=chat % 2 == 0) for chat in range(5)]
+    for number in range(200):
+        await office.edit(f"step {number}", lane=chats[0])
+        if number % 10 == 0:
+            await office.send(f"message {number // 10}", chats[number // 10 % 5])
+    await office.clock.advance(120)
+    for position, lane in enumerate(chats):
+        sends = [what for _, verb, where, what in office.transport.done if (verb, where) == ("send", lane)]
+        assert sends == [f"message {number}" for number in range(position, 20, 5)]
+        starts = [at for at, _, where, _ in office.transport.ledger if where == lane]
+        gap = 1.0 if lane.is_private else 3.0
+        assert all(later - earlier >= gap for earlier, later in itertools.pairwise(starts))
+        assert starts[0] == 0
+    assert office.transport.wrote("edit") == [(7, "step 199")]
 
 
 async def test_o4_sends_go_before_deletes_and_deletes_before_edits():
