@@ -61,7 +61,7 @@ class Sandbox:
         self.ledger = Ledger(state, options.first_channel_id)
         self.rsa_key = load_or_make(state)
         self.rules = Rules()
-        self.shape = Shape(options.rtt_ms, options.mbps, options.account_mbps)
+        self._shape = Shape(options.rtt_ms, options.mbps, options.account_mbps)
         self.threads = ThreadPoolExecutor(2, thread_name_prefix="sandbox")
         self.challenges = Challenges()
         self.references = self._references()
@@ -121,7 +121,12 @@ class Sandbox:
         return found
 
     def line(self) -> Line:
-        return Line(self.shape)
+        return Line(self._shape)
+
+    def reshape(self, shape: Shape) -> None:
+        """Shape the connections made from here on."""
+        self._shape = shape
+        self._account_lines.clear()
 
     def joined(self, connection: Connection, key: Key) -> None:
         """A connection has shown its key. The same key from a second address at once kills it for good."""
@@ -135,7 +140,7 @@ class Sandbox:
 
     def share_line(self, connection: Connection, user_id: int) -> None:
         """All connections of an account share its bandwidth."""
-        shared = Shape(mbps=self.shape.account_mbps)
+        shared = Shape(mbps=self._shape.account_mbps)
         connection.line.shared = self._account_lines.setdefault(user_id, Line(shared))
 
     def left(self, connection: Connection) -> None:

@@ -16,6 +16,7 @@ from worker.sandbox.handlers.forum import ICON_COLOR
 from worker.sandbox.handlers.invites import PREFIX
 from worker.sandbox.ledger.database import new_id
 from worker.sandbox.ledger.rows import Role
+from worker.sandbox.shaping import Shape
 
 if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Message
@@ -196,6 +197,11 @@ async def set_noforwards(sandbox: Sandbox, channel_id: int, noforwards: bool) ->
 async def set_repeats(sandbox: Sandbox, *, as_errors: bool) -> None:
     """Say how a repeated random_id is answered: as an error, or with the original message."""
     sandbox.ledger.db.set("repeats_are_errors", "1" if as_errors else "0")
+
+
+@command
+async def set_shape(sandbox: Sandbox, *, rtt_ms: float, mbps: float, account_mbps: float) -> None:
+    sandbox.reshape(Shape(rtt_ms, mbps, account_mbps))
 
 
 @command
