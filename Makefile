@@ -25,7 +25,7 @@ $(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml
 	@touch $(STAMP)
 
 demo: install ## the whole product on an embedded PostgreSQL and a loopback Telegram
-	@$(BIN)/worker demo
+	@$(BIN)/worker demo --state .worker/demo
 
 test: install ## all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

@@ -62,3 +62,23 @@ class FenceLostError(LeaseLostError):
 
 class OutcomeUnknownError(FleetError):
     """Find out: the call may or may not have been applied. Never repeat it blindly."""
+
+
+class NoAccessError(FleetError):
+    """This account may not read or write there; another one may."""
+
+
+class RefusedError(FleetError):
+    """Telegram refused the call for a reason that repeating it will not change."""
+
+
+class ReferenceExpiredError(RetryableError):
+    """Fetch the message again: the file's reference has run out."""
+
+
+class PartMissingError(RetryableError):
+    """Send this file part again: the server no longer has it."""
+
+    def __init__(self, what: str, *, part: int) -> None:
+        super().__init__(what)
+        self.part = part

@@ -1,1 +1,126 @@
-"""Structured logs with nothing secret in them."""
+"""Structured logs with nothing secret in them.
+
+Readable on a terminal, JSON otherwise. Lines carry what is bound with :func:`bound` (worker, account,
+channel, set). The last step before rendering redacts by key and by pattern, exceptions and foreign
+loggers included.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import structlog
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from structlog.stdlib import BoundLogger
+    from structlog.typing import EventDict, WrappedLogger
+
+_MASK = "[redacted]"
+_SECRET_KEYS = re.compile(
+    r"(^|_)(phone|phone_number|code|phone_code|phone_code_hash|password|passwd|secret|secret_key|session|session_string|"
+    r"token|api_hash|auth_key|dsn|database_url)$",
+    re.IGNORECASE,
+)
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    # user:password@host in any URL
+    (re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@]+@", re.IGNORECASE), rf"\g<head>:{_MASK}@"),
+    (
+        re.compile(
+            r"""(?ix)(?P<head>["']?\b(?:password|passwd|pwd|secret_key|api_hash|phone_code_hash|phone_code|phone_number|
+            auth_key|session_string|token)\b["']?\s*[=:]\s*)(?:b?"[^"]*"|b?'[^']*'|[^\s,;)}\]]+)"""
+        ),
+        rf"\g<head>{_MASK}",
+    ),
+    # +49 30 1234567 and the like
+    (re.compile(r"\+\d[\d ()-]{6,18}\d"), _MASK),
+    # API hashes are 32 hexadecimal digits; content hashes have 64 and stay
+    (re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32}(?![0-9a-fA-F])"), _MASK),
+    # bot tokens
+    (re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}\b"), _MASK),
+    # session strings are one long run of base64
+    (re.compile(r"(?<![A-Za-z0-9_/+-])(?=[A-Za-z0-9_/+-]*[G-Zg-z_/+-])[A-Za-z0-9_/+-]{200,}={0,2}"), _MASK),
+)
+
+
+def redact_text(text: str) -> str:
+    """Mask whatever in this text looks like a phone number, a password, a key or a session."""
+    for pattern, mask in _PATTERNS:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def _redact_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {key: _MASK if _is_secret(key) else _redact_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_redact_value(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return redact_text(str(value))
+
+
+def _is_secret(key: object) -> bool:
+    return _SECRET_KEYS.search(str(key)) is not None
+
+
+def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """The last processor: nothing secret passes, whatever key or text it stands in."""
+    redacted: EventDict = _redact_value(dict(event))
+    return redacted
+
+
+def configure(
+    level: str = "info", style: Literal["auto", "console", "json"] = "auto", stream: TextIO | None = None
+) -> None:
+    """Route every log line of this process, those of libraries too, through the redaction to ``stream``."""
+    out = stream or sys.stderr
+    console = style == "console" or (style == "auto" and out.isatty())
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=out.isatty()) if console else structlog.processors.JSONRenderer()
+    )
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        # Rendered to text before the redaction, which has to see what would be printed.
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.PositionalArgumentsFormatter(), *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # At INFO these tell of every connection and every look at the schema.
+    logging.getLogger("pyrogram").setLevel(max(logging.WARNING, root.level))
+    logging.getLogger("alembic").setLevel(max(logging.WARNING, root.level))
+
+
+def get_logger(name: str) -> BoundLogger:
+    """A logger whose events are dotted names: ``log.info("set.published", set=12)``."""
+    logger: BoundLogger = structlog.stdlib.get_logger(name)
+    return logger
+
+
+def bound(**context: Any) -> AbstractContextManager[None]:
+    """Give every line logged inside this block (and in tasks started there) these fields."""
+    return structlog.contextvars.bound_contextvars(**context)

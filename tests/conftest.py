@@ -1,0 +1,105 @@
+"""One PostgreSQL server for the whole run; a database of its own for every test that asks for one."""
+
+import contextlib
+import itertools
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import asyncpg
+import pytest
+from postgres_server import LABEL_VARIABLE, URL_VARIABLE, open_server
+from sqlalchemy.engine import make_url
+
+from worker.store import migrations
+from worker.store.database import Database
+
+_server = contextlib.ExitStack()
+_numbers = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or config.option.help or config.option.collectonly:
+        return
+    _server.enter_context(open_server())
+
+
+def pytest_unconfigure() -> None:
+    _server.close()
+
+
+def pytest_report_header() -> str:
+    return f"database: {os.environ.get(LABEL_VARIABLE, 'taken from the environment')}"
+
+
+def _url_of(name: str) -> str:
+    return make_url(os.environ[URL_VARIABLE]).set(database=name).render_as_string(hide_password=False)
+
+
+async def _on_server(*statements: str) -> None:
+    connection = await asyncpg.connect(os.environ[URL_VARIABLE])
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _name(worker_id: str, purpose: str) -> str:
+    return f"fleet_{purpose}_{os.getpid()}_{worker_id}_{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def template(worker_id: str) -> Iterator[str]:
+    """A migrated database that the others are copied from."""
+    import asyncio  # noqa: PLC0415
+
+    name = _name(worker_id, "template")
+    asyncio.run(_on_server(f"CREATE DATABASE {name}"))
+    migrations.upgrade(_url_of(name))
+    yield name
+    asyncio.run(_on_server(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+async def empty_database_url(worker_id: str) -> AsyncIterator[str]:
+    """A database without any schema."""
+    name = _name(worker_id, "empty")
+    await _on_server(f"CREATE DATABASE {name}")
+    yield _url_of(name)
+    await _on_server(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+async def database_url(template: str, worker_id: str) -> AsyncIterator[str]:
+    """A migrated database. Advisory locks and notifications are per database, so no test disturbs another."""
+    name = _name(worker_id, "test")
+    await _on_server(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield _url_of(name)
+    await _on_server(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    opened = Database(database_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def advance_fleet_time(database_url: str) -> Callable[[float], Awaitable[None]]:
+    """Let ``fleet_now()`` jump ahead, for every process on this database at once."""
+    ahead = 0.0
+
+    async def advance(seconds: float) -> None:
+        nonlocal ahead
+        ahead += seconds
+        connection = await asyncpg.connect(database_url)
+        try:
+            await connection.execute(
+                "CREATE OR REPLACE FUNCTION fleet_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS "
+                f"$$ SELECT clock_timestamp() + interval '{ahead} seconds' $$"
+            )
+        finally:
+            await connection.close()
+
+    return advance

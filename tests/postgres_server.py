@@ -1,0 +1,69 @@
+"""Where the tests' PostgreSQL comes from: the environment, a container, or our own embedded server."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.store.embedded import open_cluster
+
+URL_VARIABLE = "TEST_DATABASE_URL"
+LABEL_VARIABLE = "FLEET_TEST_DATABASE_LABEL"
+_IMAGE = "postgres:17"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    url: str
+    label: str
+
+
+@contextlib.contextmanager
+def open_server() -> Iterator[Server]:
+    """The server that all processes of this test run share."""
+    if url := os.environ.get(URL_VARIABLE):
+        yield Server(url, os.environ.get(LABEL_VARIABLE) or f"{URL_VARIABLE} from the environment")
+        return
+    with _container() if _docker_answers() else _embedded() as server:
+        # xdist's processes are started later and inherit the environment.
+        os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE] = server.url, server.label
+        try:
+            yield server
+        finally:
+            del os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE]
+
+
+def _docker_answers() -> bool:
+    docker = shutil.which("docker")
+    if docker is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        answer = subprocess.run(
+            [docker, "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=10
+        )
+        return answer.returncode == 0
+    return False
+
+
+@contextlib.contextmanager
+def _container() -> Iterator[Server]:
+    from testcontainers.community.postgres import PostgresContainer  # noqa: PLC0415 - only where Docker runs
+
+    with PostgresContainer(_IMAGE, driver=None) as container:
+        yield Server(container.get_connection_url(), f"testcontainers {_IMAGE}")
+
+
+@contextlib.contextmanager
+def _embedded() -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="fleet-tests-"))
+    # For root, PostgreSQL runs as another user, who has to pass through here.
+    folder.chmod(0o711)
+    try:
+        with open_cluster(folder) as url:
+            yield Server(url, "embedded PostgreSQL")
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,148 @@
+"""What runs in a parser child: one job, under limits that the kernel keeps.
+
+By the time foreign bytes are read the process can open no file and no socket (no descriptor is left to
+it), can write to no file, and dies by itself when its memory, CPU time or wall time is used up. It owns one
+channel, to the fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+from typing import TYPE_CHECKING, Any
+
+from worker.archives import wire
+from worker.archives.examine import examine, prove
+from worker.archives.pictures import pictures
+from worker.archives.sink import Sink, clean_text
+from worker.archives.sniff import sniff
+from worker.archives.source import Parts
+from worker.archives.thumbnail import thumbnail
+from worker.domain.archive_name import ArchiveFormat, Scheme
+from worker.domain.listing import Limits, Mark
+
+if TYPE_CHECKING:
+    import socket
+
+    from worker.domain.listing import Entry
+
+
+def run_job(channel: socket.socket) -> None:
+    """Take the job from the channel, do it, send its result."""
+    frame, payload = wire.receive(channel)
+    if frame is not wire.Frame.JOB:
+        raise ValueError("a job comes first")
+    job = json.loads(payload)
+    limits = Limits(**job["limits"])
+    confine(limits)
+    _Job(channel, job, limits).run()
+
+
+def confine(limits: Limits) -> None:
+    """Give up every right that parsing does not need."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
+    # The soft limit ends the child by SIGXCPU, which tells CPU time from other reasons to be killed.
+    _limit(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5)
+    _limit(resource.RLIMIT_AS, limits.memory)
+    # py7zr reads this one to size its buffers; without it, it would want to open /proc.
+    _limit(resource.RLIMIT_DATA, limits.memory)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    # Open descriptors stay usable; a new one, for a file, a pipe or a socket, cannot be had.
+    _limit(resource.RLIMIT_NOFILE, 0)
+
+
+def _limit(kind: int, soft: int, hard: int | None = None) -> None:
+    _, ceiling = resource.getrlimit(kind)
+    hard = soft if hard is None else hard
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    try:
+        resource.setrlimit(kind, (soft, hard))
+    except (ValueError, OSError):
+        # macOS refuses some of these; the wall time, which it keeps, still bounds the child.
+        return
+
+
+class _Job:
+    def __init__(self, channel: socket.socket, job: dict[str, Any], limits: Limits) -> None:
+        self._channel = channel
+        self._limits = limits
+        self._task: str = job["task"]
+        self._format = ArchiveFormat(job["format"])
+        self._scheme = Scheme(job["scheme"])
+        self._indices: list[int] = job["indices"]
+        self._parts = Parts(job["sizes"], self._fetch)
+
+    def run(self) -> None:
+        if self._task == "prove":
+            result = prove(self._parts, self._format, self._scheme, self._indices)
+            self._finish({"completeness": [result.complete, result.missing, result.reason]})
+        elif self._task == "examine":
+            self._examine()
+        elif self._task == "preview":
+            self._preview()
+        else:
+            raise ValueError(f"unknown task {self._task!r}")
+
+    def _examine(self) -> None:
+        sink = Sink(self._send_entries, self._limits.entries, self._limits.output_bytes)
+        try:
+            found = examine(self._parts, self._format, self._scheme, self._indices, sink, self._limits)
+        except MemoryError:
+            sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {self._limits.memory} bytes of memory")
+            found = None
+        sink.close(self._parts.total)
+        completeness = found.completeness if found else None
+        self._finish({
+            "format": found.format if found else self._format.value,
+            "count": sink.count,
+            "total": sink.total_size,
+            "marks": sorted(sink.marks),
+            "notes": sink.notes,
+            "completeness": completeness
+            and [completeness.complete, completeness.missing, completeness.reason],
+        })  # fmt: skip
+
+    def _preview(self) -> None:
+        """Send a thumbnail of the best picture that can be read; failing that, say so by sending none."""
+        chosen = None
+        form = sniff(self._parts.volume(0)) or self._format
+        try:
+            for path, picture in pictures(self._parts, form, self._scheme, self._limits.picture_bytes):
+                small = _thumbnail(picture)
+                if small:
+                    wire.send(self._channel, wire.Frame.PICTURE, small)
+                    chosen = clean_text(path)
+                    break
+        except Exception:  # noqa: BLE001  # hostile bytes make the parsers raise anything; there is no preview then
+            chosen = None
+        self._finish({"path": chosen})
+
+    def _finish(self, result: dict[str, Any]) -> None:
+        wire.send(self._channel, wire.Frame.RESULT, json.dumps(result).encode())
+
+    def _send_entries(self, entries: list[Entry]) -> None:
+        wire.send(self._channel, wire.Frame.ENTRIES, json.dumps(entries, ensure_ascii=False).encode())
+
+    def _fetch(self, part: int, offset: int, length: int) -> bytes:
+        pieces: list[bytes] = []
+        while length > 0:
+            step = min(length, wire.MAX_READ)
+            wire.send(self._channel, wire.Frame.READ, wire.READ.pack(part, offset, step))
+            frame, payload = wire.receive(self._channel)
+            if frame is not wire.Frame.DATA or len(payload) != step:
+                raise OSError(f"the bytes of part {part} cannot be read")
+            pieces.append(payload)
+            offset += step
+            length -= step
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _thumbnail(picture: bytes) -> bytes:
+    try:
+        return thumbnail(picture)
+    except Exception:  # noqa: BLE001  # a broken picture makes Pillow raise anything; the next one is tried
+        return b""

@@ -1,0 +1,177 @@
+"""The fleet's side of parsing: hand a set's bytes to a bounded child and take its answer.
+
+``Nursery`` is owned by whoever runs an event loop (one per process is enough) and is entered with
+``async with``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from worker.archives import wire
+from worker.archives.conversation import Answer, converse
+from worker.domain.listing import Completeness, Limits, Listing, Mark
+from worker.errors import FleetError, RetryableError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from worker.archives.reader import SetBytes
+
+
+START_SECONDS = 60.0
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
+)
+_ROOT = str(Path(__file__).resolve().parents[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Both answers about a set. A set whose parsing was cut off is not proven complete."""
+
+    completeness: Completeness
+    listing: Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A small JPEG, and the member that it was made from."""
+
+    path: str
+    jpeg: bytes
+
+
+class Nursery:
+    """Forks a bounded child per job from one preloaded process."""
+
+    def __init__(self, *, max_children: int = 2) -> None:
+        self._slots = asyncio.Semaphore(max_children)
+        self._starting = asyncio.Lock()
+        self._control: socket.socket | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the process, and with it every child."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            await self._process.wait()
+            self._process = None
+
+    async def prove(self, archive: SetBytes, limits: Limits | None = None) -> Completeness:
+        """Say whether the bytes prove the set whole; reads headers only."""
+        answer = await self._run("prove", archive, limits or Limits())
+        if answer.result is None:
+            _, note = answer.death()
+            return Completeness(complete=False, reason=note)
+        return _completeness(answer.result)
+
+    async def examine(self, archive: SetBytes, limits: Limits | None = None) -> Examination:
+        """Prove and list a set."""
+        answer = await self._run("examine", archive, limits or Limits())
+        result = answer.result
+        entries = tuple(answer.entries)
+        if result is None:
+            mark, note = answer.death()
+            total = sum(entry.size for entry in entries)
+            listing = Listing(archive.format, entries, len(entries), total, frozenset({mark}), (note,))
+            return Examination(Completeness(complete=False, reason=note), listing)
+        marks = frozenset(Mark(mark) for mark in result["marks"])
+        listing = Listing(
+            result["format"], entries, result["count"], result["total"], marks, tuple(result["notes"])
+        )
+        return Examination(_completeness(result), listing)
+
+    async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
+        """A thumbnail of the best picture inside, or None if there is none that can be read."""
+        answer = await self._run("preview", archive, limits or Limits())
+        if answer.result is None or not answer.result["path"] or not answer.picture:
+            return None
+        return Preview(answer.result["path"], answer.picture)
+
+    async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
+        job = {
+            "task": task,
+            "format": archive.format,
+            "scheme": archive.scheme,
+            "indices": archive.indices,
+            "sizes": [part.reader.size for part in archive.parts],
+            "limits": dataclasses.asdict(limits),
+        }
+        async with self._slots:
+            channel = await self._fork()
+            reader, writer = await asyncio.open_connection(sock=channel, limit=wire.MAX_READ)
+            try:
+                writer.write(wire.pack(wire.Frame.JOB, json.dumps(job).encode()))
+                return await converse(reader, writer, archive, limits)
+            finally:
+                # Hanging up is what kills a child that still runs.
+                writer.close()
+
+    async def _fork(self) -> socket.socket:
+        """A channel to a fresh child."""
+        async with self._starting:
+            if self._process is None or self._process.returncode is not None:
+                await self._start()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            assert self._control is not None
+            try:
+                socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+            except OSError as error:
+                ours.close()
+                raise RetryableError("the parser process is gone", remedy="it is started anew") from error
+        ours.setblocking(False)
+        return ours
+
+    async def _start(self) -> None:
+        await self.close()
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            # Settings and secrets in the environment are none of a parser's business.
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", _START, _ROOT, str(theirs.fileno()),
+                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=_environment(),
+            )  # fmt: skip
+        self._control.setblocking(False)
+        try:
+            ready = await asyncio.wait_for(
+                asyncio.get_running_loop().sock_recv(self._control, 1), START_SECONDS
+            )
+        except TimeoutError:
+            ready = b""
+        if not ready:
+            raise FleetError(
+                "the parser process does not start", remedy="its own words are on standard error"
+            )
+
+
+def _environment() -> dict[str, str]:
+    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
+    return {"LC_ALL": "C.UTF-8"} | {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def _completeness(result: dict[str, Any]) -> Completeness:
+    if result["completeness"] is None:
+        return Completeness(complete=False, reason="parsing ended before the parts could be judged")
+    complete, missing, reason = result["completeness"]
+    return Completeness(complete, tuple(missing), reason)

@@ -1,0 +1,206 @@
+"""``worker archives``: what the fleet would make of files on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from worker.archives.nursery import Examination, Nursery
+from worker.archives.reader import FileReader, Part, SetBytes
+from worker.domain.archive_set import ArchiveSet, PostedFile
+from worker.domain.grouping import group
+from worker.domain.listing import Mark
+from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT, OriginalFile, split_plan
+from worker.errors import RetryableError
+
+SHOWN_ENTRIES = 20
+AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """One set with everything the fleet would know about it."""
+
+    found: ArchiveSet
+    examination: Examination
+
+    @property
+    def complete(self) -> bool:
+        return self.found.gapless and self.examination.completeness.complete
+
+    @property
+    def missing(self) -> list[str]:
+        proven = [self.found.name_of(index) for index in self.examination.completeness.missing]
+        return list(dict.fromkeys([*self.found.missing, *proven]))
+
+    @property
+    def marks(self) -> list[str]:
+        marks = set(self.examination.listing.marks)
+        if not self.complete:
+            marks.add(Mark.INCOMPLETE)
+        return sorted(marks)
+
+
+@click.group("archives")
+def archives() -> None:
+    """Look at archives on disk the way the fleet does."""
+
+
+@archives.command("inspect")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -> None:
+    """Group FILES into archive sets; show whether each is complete, what is inside and how it would be split.
+
+    \b
+    Example:
+      worker archives inspect photos.part1.rar photos.part2.rar
+      worker archives inspect --json *.zip
+    """
+    posted, paths, refused = _as_posted(files)
+    grouping = group(posted)
+    inspected, failed = asyncio.run(_examine_all(grouping.sets, paths))
+    refused += failed
+    for path, reason in refused:
+        click.echo(f"{path}: {reason}", err=True)
+    ignored = [(str(paths[item.file.message_id]), item.reason) for item in grouping.ignored]
+    if as_json:
+        document = {
+            "sets": [_set_json(item) for item in inspected],
+            "ignored": [{"file": file, "reason": reason} for file, reason in (*refused, *ignored)],
+        }
+        click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+    else:
+        for item in inspected:
+            _print_set(item)
+        for file, reason in ignored:
+            click.echo(f"{file}: ignored, {reason}")
+    if refused:
+        context.exit(1)
+
+
+def _as_posted(files: tuple[Path, ...]) -> tuple[list[PostedFile], dict[int, Path], list[tuple[str, str]]]:
+    """Treat the files as messages of one poster, each folder as a topic of its own."""
+    posted: list[PostedFile] = []
+    paths: dict[int, Path] = {}
+    refused: list[tuple[str, str]] = []
+    folders: dict[Path, int] = {}
+    seen: set[Path] = set()
+    for number, path in enumerate(files, start=1):
+        reason = _unusable(path)
+        resolved = path.resolve()
+        if not reason and resolved in seen:
+            reason = "given twice"
+        if reason:
+            refused.append((str(path), reason))
+            continue
+        seen.add(resolved)
+        folder = folders.setdefault(resolved.parent, len(folders))
+        posted.append(PostedFile(number, number, path.name, path.stat().st_size, 0, topic_id=folder))
+        paths[number] = path
+    return posted, paths, refused
+
+
+def _unusable(path: Path) -> str:
+    try:
+        if not path.exists():
+            return "there is no such file"
+        if path.is_dir():
+            return "this is a directory; give the files in it"
+        if not path.is_file() or not os.access(path, os.R_OK):
+            return "it may not be read; check its permissions"
+        if path.stat().st_size == 0:
+            return "the file is empty"
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    return ""
+
+
+async def _examine_all(
+    sets: tuple[ArchiveSet, ...], paths: dict[int, Path]
+) -> tuple[list[Inspected], list[tuple[str, str]]]:
+    """Look at every set; a file that vanished or shrank meanwhile fails its own set only."""
+    inspected: list[Inspected] = []
+    failed: list[tuple[str, str]] = []
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with Nursery(max_children=AT_ONCE) as nursery:
+
+        async def one(found: ArchiveSet) -> Inspected | str:
+            # Files are opened inside the gate: a thousand sets must not hold a thousand descriptors.
+            async with gate:
+                try:
+                    return await _examine(nursery, found, paths)
+                except (OSError, RetryableError) as error:
+                    return str(error)
+
+        for found, outcome in zip(sets, await asyncio.gather(*map(one, sets)), strict=True):
+            if isinstance(outcome, Inspected):
+                inspected.append(outcome)
+            else:
+                failed.append((str(paths[found.parts[0].message_id]), outcome))
+    return inspected, failed
+
+
+async def _examine(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(FileReader(paths[part.message_id])) for part in found.parts]
+        parts = tuple(Part(p.file_name, r) for p, r in zip(found.parts, readers, strict=True))
+        indices = tuple(member.name.index for member in found.members)
+        return Inspected(found, await nursery.examine(SetBytes(found.format, found.scheme, parts, indices)))
+
+
+def _set_json(item: Inspected) -> dict[str, Any]:
+    return {
+        "name": item.found.base_name,
+        "format": item.examination.listing.format,
+        "parts": [part.file_name for part in item.found.parts],
+        "complete": item.complete,
+        "missing": item.missing,
+        "marks": item.marks,
+        "entries": [entry._asdict() for entry in item.examination.listing.entries],
+        "split": {
+            "standard": _split_json(item.found, STANDARD_LIMIT),
+            "premium": _split_json(item.found, PREMIUM_LIMIT),
+        },
+    }
+
+
+def _split_json(found: ArchiveSet, limit: int) -> list[dict[str, Any]]:
+    plan = split_plan([OriginalFile(part.file_name, part.size) for part in found.parts], limit)
+    return [
+        {
+            "name": part.name,
+            "file": plan.files[part.file_index].name,
+            "offset": part.offset,
+            "length": part.length,
+        }
+        for part in plan.parts
+    ]
+
+
+def _print_set(item: Inspected) -> None:
+    listing = item.examination.listing
+    state = "complete" if item.complete else "incomplete"
+    if item.missing:
+        state += f", missing {', '.join(item.missing)}"
+    click.echo(f"{item.found.base_name} ({listing.format}, {len(item.found.parts)} parts): {state}")
+    if item.marks:
+        click.echo(f"  marks: {', '.join(item.marks)}")
+    for note in listing.notes:
+        click.echo(f"  note: {note}")
+    click.echo(f"  {listing.entry_count} entries, {listing.total_size} bytes unpacked")
+    for entry in listing.entries[:SHOWN_ENTRIES]:
+        click.echo(f"    {entry.size:>14}  {entry.path}")
+    if listing.entry_count > SHOWN_ENTRIES:
+        click.echo(f"    … and {listing.entry_count - SHOWN_ENTRIES} more")
+    for name, limit in (("standard", STANDARD_LIMIT), ("premium", PREMIUM_LIMIT)):
+        plan = _split_json(item.found, limit)
+        click.echo(f"  sent by a {name} account as {len(plan)} parts")

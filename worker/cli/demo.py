@@ -1,0 +1,134 @@
+"""``worker demo``: see the whole thing work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
+
+from worker import log
+from worker.cli.opening import database, readable_errors
+from worker.config.load import load
+from worker.demo.run import DemoResult, run_demo
+from worker.errors import FleetError
+from worker.store import migrations
+from worker.store.embedded import open_cluster
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+_STYLES = {"indexed": "green", "duplicate": "cyan", "failed": "red", "ready": "yellow"}
+
+
+class _Bars:
+    """One line per set in flight."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def bytes_moved(self, set_name: str, step: str, done: int, total: int) -> None:
+        if set_name not in self._tasks:
+            self._tasks[set_name] = self._progress.add_task(set_name, total=total, step=step)
+        self._progress.update(self._tasks[set_name], completed=done, total=total, step=step)
+
+    def set_ended(self, set_name: str, outcome: str) -> None:
+        task = self._tasks.pop(set_name, None)
+        if task is not None:
+            self._progress.remove_task(task)
+        self._progress.console.print(f"  {outcome:<10} {set_name}", highlight=False)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the demo keeps its database and its Telegram.  [default: demo in the data folder]",
+)
+def demo(*, as_json: bool, state: Path | None) -> None:
+    """Run the main job on an embedded PostgreSQL and a loopback Telegram. Touches nothing else.
+
+    \b
+    Examples:
+      worker demo
+      worker demo --json
+    """
+    with readable_errors():
+        folder = (state or load().settings.data_dir / "demo").absolute()
+        log.configure("warning")
+        with open_cluster(folder) as address:
+            migrations.upgrade(address)
+            result = asyncio.run(_run(address, folder, quiet=as_json))
+        if as_json:
+            click.echo(json.dumps(_document(result), indent=2))
+        else:
+            _print(result, folder)
+        if not result.is_proven:
+            raise FleetError("the ledger disagrees", remedy=f"look at {folder}, and please report this")
+
+
+async def _run(address: str, folder: Path, *, quiet: bool) -> DemoResult:
+    console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
+    columns = (
+        TextColumn("{task.fields[step]:<7}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TextColumn("{task.description}"),
+    )
+    async with database(address) as opened_database:
+        with Progress(*columns, console=console, transient=True) as progress:
+            return await run_demo(folder, opened_database, _Bars(progress))
+
+
+def _document(result: DemoResult) -> dict[str, object]:
+    return {
+        "archives": result.seen,
+        "published": result.published,
+        "duplicates": result.duplicates,
+        "new": result.new,
+        "bytes": result.bytes,
+        "seconds": round(result.seconds, 2),
+        "ledger": asdict(result.ledger),
+    }
+
+
+def _print(result: DemoResult, folder: Path) -> None:
+    console = Console()
+    table = Table("archive", "channel", "size", "what became of it", box=None, header_style="bold")
+    for outcome in result.outcomes:
+        what = f"{outcome.state}, package {outcome.package_id}" if outcome.package_id else outcome.state
+        if outcome.state == "indexed":
+            what += f" ({outcome.file_count} files)"
+        if outcome.reason:
+            what += f": {outcome.reason}"
+        size = f"{outcome.size / 1e6:.1f} MB"
+        table.add_row(
+            Text(outcome.name), Text(outcome.channel), size, Text(what, style=_STYLES.get(outcome.state, ""))
+        )
+    console.print(table)
+    if result.new:
+        speed = result.bytes / 1e6 / max(result.seconds, 0.001)
+        console.print(
+            f"\n{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
+            f" {result.bytes / 1e6:.1f} MB in {result.seconds:.1f} s ({speed:.1f} MB/s)"
+        )
+    else:
+        console.print("\nNothing to do: every archive was dealt with before.")
+    ledger = result.ledger
+    console.print(
+        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message"
+        f" sets at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
+    )
+    console.print(f"\nEverything is in {folder}. Run it again: there is nothing left to do.", soft_wrap=True)
+    console.print("Next: `worker doctor` for your own set-up, `worker --help` for all commands.")

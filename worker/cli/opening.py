@@ -1,0 +1,97 @@
+"""What most commands begin with: settings, logs, a database, and errors a person can read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from worker import log
+from worker.config.load import Loaded, load
+from worker.errors import FleetError
+from worker.store.address import parse_address
+from worker.store.database import Database, check_server
+from worker.store.embedded import open_cluster
+from worker.store.migrations import require_current
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+
+    from worker.config.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The settings in force and the address of the database."""
+
+    loaded: Loaded
+    address: str
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+
+def fail(error: FleetError) -> None:
+    """One line that says what and what to do, and the class's exit code."""
+    click.echo(f"worker: {log.redact_text(str(error))}", err=True)
+    sys.exit(error.exit_code)
+
+
+def command(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Run an async command; expected failures become one line on stderr, never a traceback."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with readable_errors():
+            return asyncio.run(function(*args, **kwargs))
+        raise AssertionError("readable_errors always exits")
+
+    return run
+
+
+@contextlib.contextmanager
+def readable_errors() -> Iterator[None]:
+    """Turn expected failures into one line and an exit code."""
+    try:
+        yield
+    except FleetError as error:
+        fail(error)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[Opened]:
+    """Read the settings, set up the logs, and have a server to talk to for the length of the block."""
+    loaded = load()
+    settings = loaded.settings
+    log.configure(settings.log_level, settings.log_format)
+    if settings.database_url is not None:
+        address = settings.database_url.get_secret_value()
+        parse_address(address)
+        yield Opened(loaded, address)
+        return
+    with open_cluster(settings.data_dir) as address:
+        yield Opened(loaded, address)
+
+
+@contextlib.asynccontextmanager
+async def database(address: str, *, any_schema: bool = False) -> AsyncIterator[Database]:
+    """A checked database: reachable, of a known version and (unless ``any_schema``) with our schema."""
+    opened_database = Database(address)
+    try:
+        await check_server(opened_database)
+        if not any_schema:
+            await require_current(opened_database)
+        yield opened_database
+    finally:
+        await opened_database.close()

@@ -1,0 +1,65 @@
+"""Who made what is in an archive, and under which tags it is found, as far as its posting tells."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_MONTHS = """
+january february march april may june july august september october november december
+jan feb mar apr jun jul aug sep sept oct nov dec
+januar februar märz maerz mai juni juli oktober dezember
+"""
+_MONTH = "|".join(sorted(_MONTHS.split(), key=len, reverse=True))
+# A piece of text made of nothing but month names, numbers, quarters and separators says when, not who.
+_DATE = re.compile(
+    rf"(?:(?:{_MONTH})\b|q[1-4]\b|[0-9]+(?:st|nd|rd|th)?|[\s.,/_\-\u2013\u2014]+)+", re.IGNORECASE
+)
+_DASH = re.compile(r"\s+[-\u2013\u2014]\s+")
+_HASHTAG = re.compile(r"(?<![\w#&])#(\w+)")
+_BRACKETS = re.compile(r"[\[(【{][^\])】}]*[\])】}]")
+_DECORATION = re.compile(r"[|•·~*=<>«»\"“”]+|@\w+|https?://\S+|t\.me/\S+", re.IGNORECASE)
+_FILLER = re.compile(
+    r"\b(?:official|archives?|channel|backup|uploads?|collection|group|chat|vip|free)\b", re.IGNORECASE
+)
+_GENERIC_TOPICS = {"general", "main", "chat", "other", "misc"}
+MAX_CREATOR = 80
+
+
+def creator_of(*, topic_name: str | None, archive_name: str, channel_title: str) -> str | None:
+    """The topic's name, else "Creator - Title" in the archive's name, else the channel's cleaned title."""
+    topic = _tidy(topic_name or "")
+    if topic and topic.casefold() not in _GENERIC_TOPICS and not is_date(topic):
+        return topic
+    pieces = _DASH.split(archive_name.replace("_", " "), maxsplit=1)
+    if len(pieces) == 2:
+        named = _tidy(_BRACKETS.sub(" ", pieces[0]))
+        if named and not is_date(named):
+            return named
+    return clean_title(channel_title)
+
+
+def clean_title(title: str) -> str | None:
+    """A channel's title without symbols, links and words that every channel has; None if nothing is left."""
+    bare = _tidy(_DECORATION.sub(" ", _BRACKETS.sub(" ", title)))
+    short = _tidy(_FILLER.sub(" ", bare)).strip(" -\u2013\u2014:,.")
+    name = short or bare
+    return name if name and not is_date(name) else None
+
+
+def is_date(text: str) -> bool:
+    """Whether the text only names a time: a month, a year, a date, a quarter."""
+    return _DATE.fullmatch(text.strip()) is not None
+
+
+def tags_of(*, category: str | None, caption: str) -> tuple[str, ...]:
+    """The channel's category, then the caption's hashtags, folded, each once, in order."""
+    found = [category.strip()] if category and category.strip() else []
+    found += [tag for tag in _HASHTAG.findall(caption) if not tag.isdigit()]
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag).casefold() for tag in found))
+
+
+def _tidy(text: str) -> str:
+    """Drop emoji, symbols and invisible characters; one space between words."""
+    kept = (c if unicodedata.category(c)[0] not in "SC" or c in "+$&" else " " for c in text)
+    return " ".join("".join(kept).split())[:MAX_CREATOR].strip()

@@ -1,0 +1,79 @@
+"""What is known of Telegram's things, free of any client library's classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The account itself, as Telegram describes it."""
+
+    user_id: int
+    display_name: str
+    username: str | None
+    is_premium: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRef:
+    """How one account addresses a channel."""
+
+    telegram_id: int
+    access_hash: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """A channel as one account sees it."""
+
+    ref: ChannelRef
+    title: str
+    username: str | None
+    kind: str
+    is_protected: bool
+    can_post: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file on Telegram's servers. The reference grants access for some hours and is then fetched anew."""
+
+    document_id: int
+    access_hash: int
+    reference: bytes
+    dc_id: int
+    size: int
+    file_name: str
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a channel; ``document`` is set if it carries a file."""
+
+    message_id: int
+    date: datetime
+    text: str
+    is_ours: bool
+    document: Document | None = None
+    poster_id: int | None = None
+    album_id: int | None = None
+    reply_to: int | None = None
+    topic_id: int = 0
+    is_protected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """Parts that were saved under one file id, ready to be sent."""
+
+    file_id: int
+    part_count: int
+    name: str
+    is_big: bool
+    md5: str = ""

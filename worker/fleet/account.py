@@ -1,0 +1,162 @@
+"""One account's work in one process: lease, login, what was begun, what is new."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
+from worker.fleet.lease import Lease, lease_account
+from worker.log import bound, get_logger
+from worker.pipeline.claim import claim_next
+from worker.pipeline.deps import Deps
+from worker.pipeline.run import attempt
+from worker.pipeline.scan import scan_page
+from worker.recovery.intents import finish_open_intents
+from worker.recovery.metadata import complete_pending
+from worker.store import accounts, channels, sets, workers
+from worker.telegram.gateway import Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from worker.fleet.process import Process
+    from worker.store.accounts import Account
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How much an account does: all of it, once or for ever, or only what a crash left behind."""
+
+    once: bool
+    new_work: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one account's run."""
+
+    account_id: int
+    outcome: str
+    reason: str = ""
+    intents_finished: int = 0
+    metadata_completed: int = 0
+
+
+async def run_account(process: Process, account: Account, mode: Mode) -> Report:
+    """Lease the account and work with it until there is nothing to do or the process stops."""
+    with bound(account=account.id):
+        async with lease_account(
+            process.database, process.clock, process.settings.lease, account.id, process.worker_id
+        ) as lease:
+            if lease is None:
+                return Report(account.id, "elsewhere", "another worker runs it")
+            return await _run_leased(process, account, lease, mode)
+
+
+async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mode) -> Report:
+    run_id = await workers.start_run(process.database, process.worker_id, account.id)
+    outcome, reason, report = "failed", "", Report(account.id, "finished")
+    try:
+        async with _connected(process, account, lease, run_id) as deps:
+            report = await _work(process, deps, mode)
+        outcome = "stopped" if process.stopping.is_set() else "finished"
+    except AccountUnusableError as error:
+        await accounts.mark_needs_login(process.database, account.id, error.what)
+        reason = str(error)
+        raise
+    except FleetError as error:
+        reason = str(error)
+        raise
+    except asyncio.CancelledError:
+        outcome, reason = "stopped", "stopped before the work was done"
+        raise
+    finally:
+        if lease.is_trusted:
+            # Whatever was under way is nobody's now.
+            await sets.release_claims_of(process.database, account.id)
+            await workers.end_run(process.database, run_id, outcome, reason or None)
+    return replace(report, outcome=outcome)
+
+
+@contextlib.asynccontextmanager
+async def _connected(process: Process, account: Account, lease: Lease, run_id: int) -> AsyncIterator[Deps]:
+    session = await accounts.load_session(process.database, process.sealer, account.id)
+    gateway = Gateway(
+        process.server,
+        deadline=process.settings.telegram.call_timeout_secs,
+        dc_id=session.dc_id,
+        auth_key=session.auth_key,
+        on_update=process.wake.set,
+    )
+    try:
+        await gateway.connect()
+        me = await gateway.me()
+        await accounts.save_me(process.database, account.id, me)
+        yield Deps(
+            settings=process.settings,
+            database=process.database,
+            account=replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id),
+            worker_id=process.worker_id,
+            run_id=run_id,
+            gateway=gateway,
+            locks=lease.locks,
+            trust=lease,
+            lanes=process.lanes,
+            workspace=process.workspace,
+            nursery=process.nursery,
+            clock=process.clock,
+            watcher=process.watcher,
+        )
+    finally:
+        await gateway.close()
+
+
+async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
+    """What was begun comes before anything new."""
+    await sets.release_claims_of(deps.database, deps.account.id)
+    finished = completed = 0
+    while True:
+        finished += await finish_open_intents(deps)
+        completed += await complete_pending(deps)
+        if mode.new_work:
+            await _scan_all(process, deps)
+            await _work_through(process, deps)
+        if mode.once or process.stopping.is_set():
+            return Report(
+                deps.account.id, "finished", intents_finished=finished, metadata_completed=completed
+            )
+        await process.wait_for_work(deps.settings.fleet.cycle_secs)
+
+
+async def _scan_all(process: Process, deps: Deps) -> None:
+    for source in await channels.sources_of(deps.database, deps.account.id):
+        cursor = source
+        try:
+            while not process.stopping.is_set() and (moved := await scan_page(deps, cursor)) is not None:
+                cursor = moved
+        except FenceLostError as error:
+            # Another account reads the same channel: its pages are as good as ours.
+            log.info("scan.shared", reason=str(error))
+        except (LeaseLostError, AccountUnusableError):
+            raise
+        except FleetError as error:
+            log.warning("scan.failed", channel=source.title, reason=str(error))
+
+
+async def _work_through(process: Process, deps: Deps) -> None:
+    while not process.stopping.is_set() and (claim := await claim_next(deps)) is not None:
+        await attempt(deps, claim)
+
+
+def explain(account_id: int, error: BaseException) -> Report:
+    """A run that ended by an error, as a report."""
+    if isinstance(error, LeaseLostError):
+        return Report(account_id, "lost", str(error))
+    if isinstance(error, FleetError):
+        return Report(account_id, "failed", str(error))
+    return Report(account_id, "bug", repr(error))

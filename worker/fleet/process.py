@@ -1,0 +1,131 @@
+"""What all accounts of one process share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import psutil
+
+from worker import __version__
+from worker.archives.nursery import Nursery
+from worker.clock import Clock, SystemClock
+from worker.config.secret_key import secret_key
+from worker.errors import FleetError, UserError
+from worker.flow.lanes import Lanes
+from worker.log import get_logger
+from worker.pipeline.deps import Silent, Watcher
+from worker.store import workers
+from worker.store.sealing import Sealer
+from worker.telegram.client import Server, trust_public_key
+from worker.workspace.folder import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from worker.config.settings import Settings
+    from worker.store.database import Database
+
+log = get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Process:
+    """One worker process: its identity, its shared parts, and how it is told to stop."""
+
+    settings: Settings
+    database: Database
+    worker_id: uuid.UUID
+    sealer: Sealer
+    server: Server
+    workspace: Workspace
+    nursery: Nursery
+    watcher: Watcher
+    clock: Clock = field(default_factory=SystemClock)
+    lanes: Lanes = field(default_factory=Lanes)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        self.stopping.set()
+        self.wake.set()
+
+    async def wait_for_work(self, seconds: float) -> None:
+        """Sleep until something was posted, the time is over, or the process stops."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wake.wait()
+        if not self.stopping.is_set():
+            self.wake.clear()
+
+
+def telegram_server(settings: Settings) -> Server:
+    """Which Telegram the settings mean."""
+    telegram = settings.telegram
+    if telegram.api_id is None or telegram.api_hash is None:
+        raise UserError(
+            "telegram.api_id and telegram.api_hash are not set",
+            remedy="get them at my.telegram.org; set WORKER_TELEGRAM__API_ID and WORKER_TELEGRAM__API_HASH",
+        )
+    if telegram.public_key is not None:
+        trust_public_key(telegram.public_key)
+    return Server(
+        api_id=telegram.api_id,
+        api_hash=telegram.api_hash.get_secret_value(),
+        host=telegram.host,
+        port=telegram.port,
+        test_servers=telegram.test_servers,
+        bind_address=telegram.bind_address,
+    )
+
+
+@contextlib.asynccontextmanager
+async def open_process(
+    settings: Settings, database: Database, watcher: Watcher | None = None
+) -> AsyncIterator[Process]:
+    """Register this process as a worker, keep its heartbeat going, and sign off at the end."""
+    worker_id = uuid.uuid4()
+    async with Nursery() as nursery:
+        process = Process(
+            settings=settings,
+            database=database,
+            worker_id=worker_id,
+            sealer=Sealer(secret_key(settings)),
+            server=telegram_server(settings),
+            workspace=Workspace(settings.data_dir / "workspace", worker_id),
+            nursery=nursery,
+            watcher=watcher or Silent(),
+        )
+        await workers.register(
+            database,
+            process.worker_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=__version__,
+            address=settings.telegram.bind_address,
+        )
+        beating = asyncio.create_task(_beat(process), name="worker heartbeat")
+        try:
+            yield process
+        finally:
+            beating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beating
+            await process.workspace.close()
+            await workers.stopped(database, process.worker_id)
+
+
+async def _beat(process: Process) -> None:
+    own = psutil.Process()
+    while True:
+        try:
+            await workers.heartbeat(process.database, process.worker_id, own.memory_info().rss)
+        except FleetError as error:
+            log.warning("worker.heartbeat_failed", reason=str(error))
+        await process.clock.sleep(process.settings.lease.heartbeat_secs)

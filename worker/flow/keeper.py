@@ -1,0 +1,79 @@
+"""Keeps the governor's knowledge fresh and its record written, in the background of a process.
+
+Contract. Every ``interval`` seconds, and at once after ``notify``, what was collected is written and the
+blocks in force are read; now and then what is too old is removed. Nothing that goes wrong with the database
+ends ``run``. It ends when it is cancelled, and writes what is left before it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from worker.errors import FleetError
+from worker.flow.waiting import ends_within
+from worker.log import get_logger
+
+if TYPE_CHECKING:
+    from worker.clock import Clock
+    from worker.flow.activity import ActivityLog
+    from worker.flow.governor_state import GovernorStore
+    from worker.flow.parts import BlockCache
+
+log = get_logger(__name__)
+
+
+class Keeper:
+    """The governor's housekeeping."""
+
+    def __init__(
+        self,
+        store: GovernorStore,
+        activity: ActivityLog,
+        blocks: BlockCache,
+        clock: Clock,
+        *,
+        interval: float = 0.5,
+        cleanup_interval: float = 3600.0,
+    ) -> None:
+        self._store = store
+        self._activity = activity
+        self._blocks = blocks
+        self._clock = clock
+        self._interval = interval
+        self._cleanup_interval = cleanup_interval
+        self._cleanup_at = clock.monotonic()
+        self._notified = asyncio.Event()
+
+    def notify(self) -> None:
+        """Another process has changed something: look at once."""
+        self._notified.set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while True:
+                await self.run_once()
+                await self._rest()
+        finally:
+            await self._activity.flush()
+
+    async def run_once(self) -> None:
+        """Write, read, and clean up if it is time to."""
+        self._notified.clear()
+        try:
+            await self._activity.flush()
+            await self._blocks.refresh()
+            if self._clock.monotonic() >= self._cleanup_at:
+                self._cleanup_at = self._clock.monotonic() + self._cleanup_interval
+                cleaned = await self._store.cleanup()
+                log.info("governor.cleaned", rows=cleaned.windows + cleaned.activity + cleaned.blocks)
+        except FleetError as error:
+            log.warning("governor.keeper.failed", error=repr(error))
+
+    async def _rest(self) -> None:
+        notified = asyncio.ensure_future(self._notified.wait())
+        try:
+            await ends_within(self._clock, self._interval, notified)
+        finally:
+            notified.cancel()

@@ -1,0 +1,58 @@
+"""Whether these bytes are already published, asked while nobody else can publish them."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worker.errors import BusyError
+from worker.store.packages import package_with
+from worker.store.uploads import open_intent_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from worker.pipeline.deps import Deps
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The content is published as this package."""
+
+    package_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The content is not published and nobody is about to."""
+
+    content_hash: bytes
+
+
+@contextlib.asynccontextmanager
+async def only_publisher(deps: Deps, content_hash: bytes) -> AsyncIterator[None]:
+    """Be the only one in the fleet who may publish this content. Busy means: look again later."""
+    wait = deps.settings.fleet.busy_retry_secs
+    # The lane first: a session that asks twice for its own advisory lock is granted it twice.
+    with deps.lanes.try_hold(content_hash):
+        if not await deps.locks.try_content(content_hash):
+            raise BusyError("another worker is publishing the same content", seconds=wait)
+        try:
+            yield
+        finally:
+            await deps.locks.release_content(content_hash)
+
+
+async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Cleared:
+    """Look again, now that nobody else can publish it."""
+    async with deps.database.reading() as connection:
+        package_id = await package_with(connection, content_hash)
+        if package_id is not None:
+            return Duplicate(package_id)
+        intent = await open_intent_for(connection, content_hash)
+    if intent is not None:
+        _, owner = intent
+        wait = deps.settings.fleet.busy_retry_secs
+        raise BusyError(f"account {owner} has begun to publish the same content", seconds=wait)
+    return Cleared(content_hash)

@@ -1,0 +1,76 @@
+"""What every step is given: the account's connections, its locks, and the places it may touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from worker.domain.split_plan import MIB
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from worker.archives.nursery import Nursery
+    from worker.clock import Clock
+    from worker.config.settings import Settings
+    from worker.flow.lanes import Lanes
+    from worker.store.accounts import Account
+    from worker.store.database import Database
+    from worker.store.locks import LockSession
+    from worker.telegram.gateway import Gateway
+    from worker.workspace.folder import Workspace
+
+
+class Trust(Protocol):
+    """The account's lease, as far as the steps care."""
+
+    def require(self) -> None:
+        """Raise ``LeaseLostError`` unless this process certainly still owns the account."""
+        ...
+
+
+class Watcher(Protocol):
+    """Whoever wants to know what is going on."""
+
+    def bytes_moved(self, set_name: str, step: str, done: int, total: int) -> None:
+        """So many bytes of a set went through this step."""
+        ...
+
+    def set_ended(self, set_name: str, outcome: str) -> None:
+        """A set left the pipeline this way."""
+        ...
+
+
+class Silent:
+    """Nobody watches."""
+
+    def bytes_moved(self, set_name: str, step: str, done: int, total: int) -> None:
+        """Not shown."""
+
+    def set_ended(self, set_name: str, outcome: str) -> None:
+        """Not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """One account's work in one process."""
+
+    settings: Settings
+    database: Database
+    account: Account
+    worker_id: UUID
+    run_id: int
+    gateway: Gateway
+    locks: LockSession
+    trust: Trust
+    lanes: Lanes
+    workspace: Workspace
+    nursery: Nursery
+    clock: Clock
+    watcher: Watcher
+
+    @property
+    def upload_limit(self) -> int:
+        """The largest part this account may send."""
+        transfer = self.settings.transfer
+        return MIB * (transfer.premium_limit_mib if self.account.is_premium else transfer.standard_limit_mib)

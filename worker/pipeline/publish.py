@@ -1,0 +1,121 @@
+"""Sending a set's parts to the destination: the intent first, then the bytes, then the messages."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from worker.domain.marker import Marker
+from worker.domain.split_plan import OriginalFile, split_plan
+from worker.store.channels import channel_ref, destination_of
+from worker.store.uploads import IntentPart, create_intent, mark_sending, mark_sent, reload
+from worker.telegram.transfer import upload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from worker.domain.telegram import ChannelRef
+    from worker.pipeline.deps import Deps
+    from worker.store.sets import Claim
+    from worker.store.uploads import Intent
+
+_MIME = "application/octet-stream"
+
+
+async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
+    """Commit what is about to be sent where, with ids that are made this once."""
+    destination = await destination_of(deps.database, deps.account.id)
+    floor = await deps.gateway.newest_message_id(destination.ref)
+    return await create_intent(
+        deps.database,
+        claim,
+        account_id=deps.account.id,
+        destination_id=destination.channel_id,
+        floor_id=floor,
+        content_hash=content_hash,
+        parts=_plan(claim, content_hash, deps.upload_limit),
+    )
+
+
+def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]:
+    files = [OriginalFile(part.file_name, part.size) for part in claim.parts]
+    starts = _starts([file.size for file in files])
+    for ordinal, part in enumerate(split_plan(files, limit).parts):
+        source = claim.parts[part.file_index]
+        offset = starts[part.file_index] + part.offset
+        marker = Marker(
+            content_hash=content_hash,
+            total_size=claim.total_size,
+            offset=offset,
+            length=part.length,
+            file_index=part.file_index,
+            file_size=source.size,
+            file_name=source.file_name,
+            source_channel=claim.source_telegram_id,
+            source_message=source.message_id,
+            source_document=source.document_id,
+        )
+        yield IntentPart(ordinal, part.name, offset, part.length, secrets.randbits(63), marker.line())
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [sum(sizes[:index]) for index in range(len(sizes))]
+
+
+async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[Path]) -> Intent:
+    """Send every part that is not sent yet, in order. The intent as it stands after the last one."""
+    channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
+    content = _Content(files)
+    for part in intent.parts:
+        if part.state != "sent":
+            await _send_part(deps, claim, intent, part.plan, channel, content)
+    return await reload(deps.database, intent)
+
+
+async def _send_part(
+    deps: Deps, claim: Claim, intent: Intent, part: IntentPart, channel: ChannelRef, content: _Content
+) -> None:
+    async def read(offset: int, length: int) -> bytes:
+        data = await asyncio.to_thread(content.read, part.offset + offset, length)
+        deps.watcher.bytes_moved(claim.name, "upload", part.offset + offset + length, intent.total_size)
+        return data
+
+    uploaded = await upload(
+        deps.gateway,
+        name=part.file_name,
+        size=part.length,
+        read=read,
+        in_flight=deps.settings.transfer.parts_in_flight,
+    )
+    await mark_sending(deps.database, intent, part.ordinal)
+    # Nothing visible may be written once the account might belong to another process.
+    deps.trust.require()
+    message = await deps.gateway.send_document(
+        channel, uploaded, caption=part.caption, random_id=part.random_id, mime_type=_MIME
+    )
+    document_id = message.document.document_id if message.document else None
+    await mark_sent(
+        deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id
+    )
+
+
+class _Content:
+    """The files of a set as one run of bytes."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = [(path, path.stat().st_size) for path in files]
+
+    def read(self, offset: int, length: int) -> bytes:
+        pieces = []
+        for path, size in self._files:
+            if length and offset < size:
+                with path.open("rb") as file:
+                    piece = os.pread(file.fileno(), min(length, size - offset), offset)
+                pieces.append(piece)
+                length -= len(piece)
+                offset = size
+            offset -= size
+        return b"".join(pieces)

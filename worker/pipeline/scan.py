@@ -1,0 +1,48 @@
+"""Reading a source channel upward from its cursor.
+
+Rows and cursor are committed together, page by page: whatever the cursor has passed is in the database.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.domain.archive_name import Scheme, recognise
+from worker.domain.telegram import Message
+from worker.log import get_logger
+from worker.store.channels import advance_cursor
+from worker.store.source_files import FoundArchive, keep_found
+
+if TYPE_CHECKING:
+    from worker.pipeline.deps import Deps
+    from worker.store.channels import Source
+
+log = get_logger(__name__)
+PROTECTED = "its source forbids copying"
+
+
+async def scan_page(deps: Deps, source: Source) -> Source | None:
+    """Keep one page of messages; the source with its cursor moved, or None when there is nothing above it."""
+    page = await deps.gateway.page_after(source.ref, source.last_message_id)
+    if not page:
+        return None
+    found = [archive for item in page if (archive := find_archive(item, source)) is not None]
+    last = page[-1]
+    newest = last.message_id if isinstance(last, Message) else last
+    async with deps.database.transaction("scan.page") as connection:
+        kept = await keep_found(connection, source, found)
+        await advance_cursor(connection, source, newest, len(page))
+    log.info("scan.page", channel=source.title, messages=len(page), archives=kept, cursor=newest)
+    return source.moved_to(newest)
+
+
+def find_archive(item: Message | int, source: Source) -> FoundArchive | None:
+    """The archive that this message is, if it is one by itself."""
+    if not isinstance(item, Message) or item.document is None:
+        return None
+    name = recognise(item.document.file_name)
+    if name is None or name.scheme is not Scheme.SINGLE:
+        return None
+    protected = (source.is_protected or item.is_protected) and not source.allow_protected
+    reason = PROTECTED if protected else "it is empty" if item.document.size == 0 else None
+    return FoundArchive(item, name.format.value, reason)

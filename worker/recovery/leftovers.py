@@ -1,0 +1,30 @@
+"""What dead processes leave: claims nobody works on, and files nobody needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worker.store.sets import release_dead_claims
+from worker.store.workers import bury_dead_workers, dead_among
+
+if TYPE_CHECKING:
+    from worker.store.database import Database
+    from worker.workspace.folder import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was found and put right."""
+
+    runs_closed: int = 0
+    claims_released: int = 0
+    folders_removed: int = 0
+
+
+async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
+    """Close the runs of dead workers, release their claims, remove the files they left on this host."""
+    runs = await bury_dead_workers(database, silent_seconds)
+    claims = await release_dead_claims(database)
+    folders = await workspace.remove_of(await dead_among(database, workspace.others()))
+    return Swept(runs, claims, folders)

@@ -1,0 +1,42 @@
+"""Stubs whose metadata is still to come: listed through ranged reads, nothing is downloaded again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.archives.reader import Part
+from worker.errors import FleetError, LeaseLostError
+from worker.log import get_logger
+from worker.pipeline.index import index
+from worker.store.channels import channel_ref
+from worker.store.packages import PendingPackage, pending_of
+from worker.store.sets import parts_of
+from worker.telegram.remote_reader import RemoteReader
+
+if TYPE_CHECKING:
+    from worker.pipeline.deps import Deps
+
+log = get_logger(__name__)
+
+
+async def complete_pending(deps: Deps) -> int:
+    """List what this account can read; how many stubs were completed."""
+    completed = 0
+    for pending in await pending_of(deps.database, deps.account.id):
+        try:
+            await _complete(deps, pending)
+            completed += 1
+        except LeaseLostError:
+            raise
+        except FleetError as error:
+            log.warning("package.still_pending", package=pending.package_id, reason=str(error))
+    return completed
+
+
+async def _complete(deps: Deps, pending: PendingPackage) -> None:
+    channel = await channel_ref(deps.database, deps.account.id, pending.channel_id)
+    parts = []
+    for part in await parts_of(deps.database, pending.set_id):
+        document = await deps.gateway.document(channel, part.message_id, part.document_id)
+        parts.append(Part(part.file_name, RemoteReader(deps.gateway, document)))
+    await index(deps, pending.package_id, parts)

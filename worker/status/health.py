@@ -1,0 +1,104 @@
+"""Whether the fleet could run here: one check per line, each with what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from worker.store.server_facts import read_server_facts
+from worker.telegram.aes_backend import measure_aes_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from worker.store.database import Database
+    from worker.store.server_facts import ServerFacts
+
+_MAX_CLOCK_SKEW_SECONDS = 2.0
+_TOOLS = ("unrar", "unar", "7z", "7zz", "bsdtar")
+
+
+class Verdict(StrEnum):
+    """How a check ended. Only a failure keeps the fleet from running."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    remedy: str = ""
+
+
+async def check_database(database: Database) -> list[Check]:
+    """Version, schema, durability, pooling and clock of the server behind ``database``."""
+    before = time.time()
+    facts = await read_server_facts(database)
+    return list(_judge_server(facts, local_time=(before + time.time()) / 2))
+
+
+def _judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
+    yield Check("database", Verdict.OK, f"PostgreSQL {facts.version}")
+    if facts.schema == facts.wanted_schema:
+        yield Check("schema", Verdict.OK, facts.wanted_schema)
+    else:
+        found = facts.schema or "none"
+        yield Check(
+            "schema", Verdict.FAILURE, f"{found}, needs {facts.wanted_schema}", "run: worker db upgrade"
+        )
+    if facts.shares_backends:
+        remedy = "connect directly, or use session pooling: locks and notifications need a session"
+        yield Check("pooling", Verdict.FAILURE, "a transaction pooler stands before the database", remedy)
+    else:
+        yield Check("pooling", Verdict.OK, "sessions are our own")
+    risky = [
+        name for name, on in (("fsync", facts.fsync), ("synchronous_commit", facts.sync_commit)) if not on
+    ]
+    if risky:
+        remedy = "switch it on: a crash of the server could forget what was published"
+        yield Check("durability", Verdict.FAILURE, f"{' and '.join(risky)} off", remedy)
+    else:
+        yield Check("durability", Verdict.OK, "fsync and synchronous_commit on")
+    skew = abs(facts.server_time - local_time)
+    skewed = skew > _MAX_CLOCK_SKEW_SECONDS
+    yield Check(
+        "clock",
+        Verdict.WARNING if skewed else Verdict.OK,
+        f"{skew:.1f} s from the database's",
+        "synchronise this host's clock; the fleet itself uses the database's" if skewed else "",
+    )
+
+
+async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
+    """Disk, AES and helpful programs of this machine."""
+    backend = await asyncio.to_thread(measure_aes_backend)
+    speed = f"{backend.name}, {backend.megabytes_per_second:.0f} MB/s"
+    aes = Check("aes", Verdict.OK, speed)
+    if not backend.is_fast:
+        aes = Check("aes", Verdict.WARNING, f"{speed}: the slow path is in use", "pip install tgcrypto")
+    return [_check_disk(data_dir, min_free_mib), aes, _check_tools()]
+
+
+def _check_disk(data_dir: Path, min_free_mib: int) -> Check:
+    existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
+    free_mib = shutil.disk_usage(existing).free // 2**20
+    detail = f"{free_mib / 1024:.1f} GiB free at {data_dir}"
+    if free_mib < min_free_mib:
+        return Check("disk", Verdict.FAILURE, detail, "free some space, or set WORKER_DATA_DIR elsewhere")
+    return Check("disk", Verdict.OK, detail)
+
+
+def _check_tools() -> Check:
+    found = [tool for tool in _TOOLS if shutil.which(tool)]
+    return Check("tools", Verdict.OK, ", ".join(found) if found else "none of unrar, 7z, bsdtar; not needed")

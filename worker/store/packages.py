@@ -1,0 +1,164 @@
+"""Packages: what the destination holds, once per content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from worker.store import uploads
+from worker.store.sets import mark_published
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from worker.domain.listing import Entry
+    from worker.store.database import Database
+    from worker.store.sets import Claim
+    from worker.store.uploads import Intent
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPackage:
+    """A stub whose metadata is still to come."""
+
+    package_id: int
+    set_id: int
+    channel_id: int
+
+
+async def package_with(connection: AsyncConnection, content_hash: bytes) -> int | None:
+    """The published package of this content, if there is one. A withdrawn one does not count."""
+    query = text("SELECT id FROM packages WHERE content_hash = :hash AND state = 'published'")
+    package_id: int | None = (await connection.execute(query, {"hash": content_hash})).scalar_one_or_none()
+    return package_id
+
+
+_INSERT = text("""
+    INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id,
+        source_message_id, dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id)
+    VALUES (:hash, :name, :size, :type, :source,
+        :source_message, :dest, :dest_message, :multipart, :parts, :run)
+    ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
+        metadata_reason = NULL, file_count = 0, dest_channel_id = excluded.dest_channel_id,
+        dest_message_id = excluded.dest_message_id, part_count = excluded.part_count,
+        published_at = fleet_now()
+    WHERE packages.state = 'withdrawn'
+    RETURNING id
+""")
+_INSERT_PART = text("""
+    INSERT INTO package_parts (package_id, ordinal, dest_channel_id, message_id, document_id, file_name,
+        byte_offset, byte_length)
+    SELECT :package, p.ordinal, u.destination_id, p.message_id, p.document_id, p.file_name, p.byte_offset,
+        p.byte_length
+    FROM upload_parts p JOIN uploads u ON u.id = p.upload_id WHERE u.id = :upload
+""")
+
+
+async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: int | None) -> int:
+    """In one transaction: the stub with every message id, the intent done, the set published."""
+    async with database.transaction("packages.stub") as connection:
+        await uploads.require_intent(connection, intent)
+        package_id: int = (
+            await connection.execute(
+                _INSERT,
+                {
+                    "hash": intent.content_hash,
+                    "name": claim.name,
+                    "size": intent.total_size,
+                    "type": claim.format,
+                    "source": claim.channel_id,
+                    "source_message": claim.parts[0].message_id,
+                    "dest": intent.destination_id,
+                    "dest_message": intent.parts[0].message_id,
+                    "multipart": len(claim.parts) > 1,
+                    "parts": len(intent.parts),
+                    "run": run_id,
+                },
+            )
+        ).scalar_one()
+        await connection.execute(text("DELETE FROM package_parts WHERE package_id = :id"), {"id": package_id})
+        await connection.execute(_INSERT_PART, {"package": package_id, "upload": intent.upload_id})
+        await uploads.finish(connection, intent, package_id)
+        await mark_published(connection, claim, package_id)
+        return package_id
+
+
+async def complete(
+    database: Database,
+    package_id: int,
+    files: Sequence[Entry],
+    marks: Iterable[str],
+    creator: str | None,
+) -> None:
+    """Phase two: what is inside. The set that made the package is indexed with it."""
+    async with database.transaction("packages.complete") as connection:
+        await connection.execute(text("DELETE FROM package_files WHERE package_id = :id"), {"id": package_id})
+        if files:
+            await connection.execute(
+                _INSERT_FILE, [_file_values(package_id, n, f) for n, f in enumerate(files)]
+            )
+        await connection.execute(
+            text("""
+                UPDATE packages SET metadata = 'complete', metadata_reason = NULL, indexed_at = fleet_now(),
+                    file_count = :count, marks = :marks, creator = :creator WHERE id = :id
+            """),
+            {
+                "id": package_id,
+                "count": sum(not file.is_dir for file in files),
+                "marks": sorted(marks),
+                "creator": creator,
+            },
+        )
+        await connection.execute(
+            text("""
+                UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
+                WHERE package_id = :id AND state = 'published'
+            """),
+            {"id": package_id},
+        )
+
+
+_INSERT_FILE = text("""
+    INSERT INTO package_files (package_id, ordinal, path, size, compressed_size, crc32, modified_at, is_dir,
+        is_encrypted)
+    VALUES (:package, :ordinal, :path, :size, :compressed, :crc32, :modified, :is_dir, :encrypted)
+""")
+
+
+def _file_values(package_id: int, ordinal: int, file: Entry) -> dict[str, Any]:
+    return {
+        "package": package_id,
+        "ordinal": ordinal,
+        # PostgreSQL's text knows every character but this one.
+        "path": file.path.replace("\0", "\ufffd"),
+        "size": file.size,
+        "compressed": file.compressed_size,
+        "crc32": file.crc32,
+        "modified": _local_time(file.modified),
+        "is_dir": file.is_dir,
+        "encrypted": file.encrypted,
+    }
+
+
+def _local_time(text_: str | None) -> datetime | None:
+    return None if text_ is None else datetime.fromisoformat(text_).replace(tzinfo=None)
+
+
+async def pending_of(database: Database, account_id: int) -> list[PendingPackage]:
+    """Stubs without metadata whose source this account can read."""
+    async with database.reading() as connection:
+        rows = await connection.execute(
+            text("""
+                SELECT p.id, s.id AS set_id, s.channel_id FROM packages p
+                JOIN archive_sets s ON s.package_id = p.id AND s.state = 'published'
+                JOIN memberships m ON m.channel_id = s.channel_id AND m.account_id = :account AND m.can_read
+                WHERE p.metadata = 'pending' AND p.state = 'published' ORDER BY p.id
+            """),
+            {"account": account_id},
+        )
+        return [PendingPackage(row.id, row.set_id, row.channel_id) for row in rows]

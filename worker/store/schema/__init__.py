@@ -1,0 +1,39 @@
+"""The tables, as SQLAlchemy sees them. The migrations make them; a test proves that both agree."""
+
+from worker.store.schema.base import metadata
+from worker.store.schema.flow_control import (
+    api_activity,
+    call_paces,
+    escalations,
+    flood_wait_state,
+    rate_limits,
+)
+from worker.store.schema.people import accounts, runs, settings, workers
+from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
+from worker.store.schema.sessions import account_keys, peers
+from worker.store.schema.sources import archive_sets, channels, memberships, scan_cursors, source_files
+
+__all__ = [
+    "account_keys",
+    "accounts",
+    "api_activity",
+    "archive_sets",
+    "call_paces",
+    "channels",
+    "escalations",
+    "flood_wait_state",
+    "memberships",
+    "metadata",
+    "package_files",
+    "package_parts",
+    "packages",
+    "peers",
+    "rate_limits",
+    "runs",
+    "scan_cursors",
+    "settings",
+    "source_files",
+    "upload_parts",
+    "uploads",
+    "workers",
+]

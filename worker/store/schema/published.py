@@ -1,0 +1,145 @@
+"""What was published: packages with their parts and files, and the intents that led to them."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+
+from worker.store.schema.base import (
+    Time,
+    checked,
+    flag,
+    hash_column,
+    identity,
+    metadata,
+    now_column,
+    reference,
+    required,
+    state_column,
+)
+
+packages = Table(
+    "packages",
+    metadata,
+    identity(),
+    hash_column("content_hash", unique=True),
+    required("file_name", Text),
+    checked("file_size", BigInteger, "> 0", nullable=False),
+    required("archive_type", Text),
+    reference("source_channel_id", "channels", on_delete="SET NULL", nullable=True),
+    Column("source_message_id", Integer),
+    reference("dest_channel_id", "channels", on_delete="RESTRICT"),
+    required("dest_message_id", Integer),
+    flag("is_multipart"),
+    checked("part_count", Integer, "> 0", nullable=False),
+    checked("file_count", Integer, ">= 0", nullable=False, server_default=text("0")),
+    state_column("published", "withdrawn", default="published"),
+    state_column("pending", "complete", "failed", name="metadata", default="pending"),
+    Column("metadata_reason", Text),
+    required("metadata_attempts", Integer, default="0"),
+    required("marks", ARRAY(Text), default="'{}'"),
+    Column("creator", Text),
+    required("tags", ARRAY(Text), default="'{}'"),
+    reference("ingestion_run_id", "runs", on_delete="SET NULL", kind=BigInteger, nullable=True),
+    now_column("published_at"),
+    Column("indexed_at", Time),
+    Column("withdrawn_at", Time),
+    CheckConstraint("metadata <> 'failed' OR metadata_reason IS NOT NULL", name="failure"),
+    CheckConstraint("(state = 'withdrawn') = (withdrawn_at IS NOT NULL)", name="withdrawal"),
+    Index(
+        "packages_name_search",
+        "file_name",
+        postgresql_using="gin",
+        postgresql_ops={"file_name": "gin_trgm_ops"},
+    ),
+    Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
+    Index("packages_destination", "dest_channel_id", "dest_message_id"),
+)
+
+package_parts = Table(
+    "package_parts",
+    metadata,
+    reference("package_id", "packages", on_delete="RESTRICT", kind=BigInteger),
+    checked("ordinal", Integer, ">= 0", nullable=False),
+    reference("dest_channel_id", "channels", on_delete="RESTRICT"),
+    required("message_id", Integer),
+    Column("document_id", BigInteger),
+    required("file_name", Text),
+    checked("byte_offset", BigInteger, ">= 0", nullable=False),
+    checked("byte_length", BigInteger, "> 0", nullable=False),
+    PrimaryKeyConstraint("package_id", "ordinal"),
+    UniqueConstraint("dest_channel_id", "message_id", name="package_parts_message_key"),
+)
+
+package_files = Table(
+    "package_files",
+    metadata,
+    reference("package_id", "packages", on_delete="CASCADE", kind=BigInteger),
+    required("ordinal", Integer),
+    required("path", Text),
+    Column("size", BigInteger),
+    Column("compressed_size", BigInteger),
+    Column("crc32", BigInteger),
+    # Archives store local times without a zone.
+    Column("modified_at", TIMESTAMP),
+    flag("is_dir"),
+    flag("is_encrypted"),
+    PrimaryKeyConstraint("package_id", "ordinal"),
+    Index(
+        "package_files_path_search", "path", postgresql_using="gin", postgresql_ops={"path": "gin_trgm_ops"}
+    ),
+)
+
+uploads = Table(
+    "uploads",
+    metadata,
+    identity(),
+    hash_column("content_hash"),
+    reference("set_id", "archive_sets", on_delete="RESTRICT", kind=BigInteger),
+    reference("account_id", "accounts", on_delete="RESTRICT"),
+    reference("destination_id", "channels", on_delete="RESTRICT"),
+    checked("floor_id", Integer, ">= 0", nullable=False),
+    checked("total_size", BigInteger, "> 0", nullable=False),
+    required("fence", BigInteger, default="1"),
+    state_column("open", "done", "abandoned", default="open"),
+    Column("reason", Text),
+    reference("package_id", "packages", on_delete="RESTRICT", kind=BigInteger, nullable=True),
+    now_column("created_at"),
+    Column("ended_at", Time),
+    CheckConstraint("(state = 'open') = (ended_at IS NULL)", name="end"),
+    CheckConstraint("(state = 'done') = (package_id IS NOT NULL)", name="package"),
+    CheckConstraint("state <> 'abandoned' OR reason IS NOT NULL", name="reason"),
+    Index("uploads_one_live_intent", "content_hash", unique=True, postgresql_where=text("state = 'open'")),
+    Index("uploads_one_live_set", "set_id", unique=True, postgresql_where=text("state = 'open'")),
+    Index("uploads_open_by_account", "account_id", postgresql_where=text("state = 'open'")),
+)
+
+upload_parts = Table(
+    "upload_parts",
+    metadata,
+    reference("upload_id", "uploads", on_delete="RESTRICT", kind=BigInteger),
+    checked("ordinal", Integer, ">= 0", nullable=False),
+    required("file_name", Text),
+    checked("byte_offset", BigInteger, ">= 0", nullable=False),
+    checked("byte_length", BigInteger, "> 0", nullable=False),
+    Column("random_id", BigInteger, nullable=False, unique=True),
+    required("caption", Text),
+    state_column("planned", "sending", "sent", default="planned"),
+    Column("message_id", Integer),
+    Column("document_id", BigInteger),
+    Column("sent_at", Time),
+    PrimaryKeyConstraint("upload_id", "ordinal"),
+    CheckConstraint(
+        "(state = 'sent') = (message_id IS NOT NULL) AND (state = 'sent') = (sent_at IS NOT NULL)",
+        name="sent",
+    ),
+)

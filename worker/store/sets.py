@@ -1,0 +1,218 @@
+"""Archive sets: found, claimed, finished, handed back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from worker.errors import FenceLostError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePart:
+    """One file of a set, where it was posted."""
+
+    source_file_id: int
+    message_id: int
+    document_id: int
+    file_name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A set that one account works on. Every write for it carries the fence."""
+
+    set_id: int
+    fence: int
+    channel_id: int
+    source_telegram_id: int
+    name: str
+    format: str
+    total_size: int
+    attempts: int
+    parts: tuple[SourcePart, ...]
+
+
+_CLAIM = """
+    UPDATE archive_sets s SET state = 'claimed', claimed_by = :account, claim_worker_id = :worker,
+        fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
+    FROM channels c WHERE c.id = s.channel_id AND s.id = ({chosen})
+    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts
+"""
+# Relies on archive_sets_claimable. A set with an open intent belongs to the intent's account until it ends.
+_NEXT = text(
+    _CLAIM.format(
+        chosen="""
+            SELECT n.id FROM archive_sets n
+            JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
+            JOIN channels nc ON nc.id = n.channel_id AND nc.is_enabled
+            WHERE n.state = 'ready' AND n.not_before <= fleet_now()
+              AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = n.id AND u.state = 'open')
+              AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = n.lead_document_id
+                              AND o.state = 'claimed')
+            ORDER BY n.not_before, n.id LIMIT 1 FOR UPDATE OF n SKIP LOCKED"""
+    )
+)
+_ONE = text(
+    _CLAIM.format(chosen="SELECT id FROM archive_sets WHERE id = :set AND state = 'ready' FOR UPDATE")
+)
+
+
+async def claim_next(database: Database, account_id: int, worker_id: UUID) -> Claim | None:
+    """The next set this account can work on; None if there is none now."""
+    try:
+        async with database.transaction("sets.claim") as connection:
+            row = (
+                await connection.execute(_NEXT, {"account": account_id, "worker": worker_id})
+            ).one_or_none()
+            return None if row is None else await _claim_of(connection, row)
+    except IntegrityError:
+        # Another account took a copy of the same document in this very moment; it is busy now.
+        return None
+
+
+async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id: int) -> Claim | None:
+    """This one set, to finish what was begun with it; None if somebody else works on it."""
+    try:
+        async with database.transaction("sets.reclaim") as connection:
+            values = {"account": account_id, "worker": worker_id, "set": set_id}
+            row = (await connection.execute(_ONE, values)).one_or_none()
+            return None if row is None else await _claim_of(connection, row)
+    except IntegrityError:
+        return None
+
+
+_PARTS = text("""
+    SELECT id, message_id, document_id, file_name, size FROM source_files
+    WHERE set_id = :set ORDER BY part_number
+""")
+
+
+async def parts_of(database: Database, set_id: int) -> list[SourcePart]:
+    """The files of a set in order."""
+    async with database.reading() as connection:
+        return [SourcePart(*part) for part in await connection.execute(_PARTS, {"set": set_id})]
+
+
+async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
+    parts = await connection.execute(_PARTS, {"set": row.id})
+    return Claim(
+        set_id=row.id,
+        fence=row.fence,
+        channel_id=row.channel_id,
+        source_telegram_id=row.telegram_id,
+        name=row.name,
+        format=row.format,
+        total_size=row.total_size,
+        attempts=row.attempts,
+        parts=tuple(SourcePart(*part) for part in parts),
+    )
+
+
+async def require_claim(connection: AsyncConnection, claim: Claim) -> None:
+    """Begin a fenced transaction: lock the set's row, and stop if it has another owner by now."""
+    query = text(
+        "SELECT 1 FROM archive_sets WHERE id = :set AND fence = :fence AND state = 'claimed' FOR UPDATE"
+    )
+    row = await connection.execute(query, {"set": claim.set_id, "fence": claim.fence})
+    if row.one_or_none() is None:
+        raise FenceLostError(f"set {claim.set_id} has another owner")
+
+
+async def save_hashes(
+    database: Database, claim: Claim, content_hash: bytes, part_hashes: list[bytes]
+) -> None:
+    """What the bytes hash to, as a whole and part by part."""
+    async with database.transaction("sets.hashes") as connection:
+        await require_claim(connection, claim)
+        await connection.execute(
+            text("UPDATE archive_sets SET content_hash = :hash WHERE id = :set"),
+            {"hash": content_hash, "set": claim.set_id},
+        )
+        for part, digest in zip(claim.parts, part_hashes, strict=True):
+            await connection.execute(
+                text("UPDATE source_files SET sha256 = :hash WHERE id = :file"),
+                {"hash": digest, "file": part.source_file_id},
+            )
+
+
+_UNCLAIM = "claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()"
+_TO_PACKAGE = text(f"""
+    UPDATE archive_sets SET state = :state, package_id = :package, reason = NULL, {_UNCLAIM} WHERE id = :set
+""")
+_TO_WAITING = text(f"""
+    UPDATE archive_sets SET state = :state, reason = :reason, attempts = attempts + :counted,
+        not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
+    WHERE id = :set
+""")
+_RELEASE_DEAD = text(f"""
+    UPDATE archive_sets s SET state = 'ready', {_UNCLAIM} FROM workers w
+    WHERE s.state = 'claimed' AND w.id = s.claim_worker_id AND w.stopped_at IS NOT NULL
+""")
+_RELEASE_OWN = text(f"""
+    UPDATE archive_sets SET state = 'ready', {_UNCLAIM} WHERE state = 'claimed' AND claimed_by = :account
+""")
+
+
+async def mark_duplicate(database: Database, claim: Claim, package_id: int) -> None:
+    """These bytes are published already, as this package."""
+    async with database.transaction("sets.duplicate") as connection:
+        await require_claim(connection, claim)
+        values = {"state": "duplicate", "package": package_id, "set": claim.set_id}
+        await connection.execute(_TO_PACKAGE, values)
+
+
+async def mark_published(connection: AsyncConnection, claim: Claim, package_id: int) -> None:
+    """The set's package exists; inside the transaction that makes it."""
+    await require_claim(connection, claim)
+    values = {"state": "published", "package": package_id, "set": claim.set_id}
+    await connection.execute(_TO_PACKAGE, values)
+
+
+async def hand_back(
+    database: Database,
+    claim: Claim,
+    *,
+    reason: str | None,
+    wait_seconds: float,
+    counts: bool = False,
+    give_up: bool = False,
+) -> None:
+    """End the claim without a result.
+
+    ``counts`` says whether it was an attempt, ``give_up`` that it was the last one.
+    """
+    async with database.transaction("sets.hand_back") as connection:
+        await require_claim(connection, claim)
+        values = {
+            "state": "failed" if give_up else "ready",
+            "reason": reason,
+            "counted": int(counts),
+            "wait": wait_seconds,
+            "set": claim.set_id,
+        }
+        await connection.execute(_TO_WAITING, values)
+
+
+async def release_dead_claims(database: Database) -> int:
+    """Claims of workers that have ended become ready again; the next claim's fence shuts the dead one out."""
+    async with database.transaction("sets.release_dead") as connection:
+        return (await connection.execute(_RELEASE_DEAD)).rowcount
+
+
+async def release_claims_of(database: Database, account_id: int) -> int:
+    """Claims of an account whose lease we hold: nobody can be working on them."""
+    async with database.transaction("sets.release_own") as connection:
+        return (await connection.execute(_RELEASE_OWN, {"account": account_id})).rowcount

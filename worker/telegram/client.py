@@ -1,0 +1,114 @@
+"""The library's client, used as what sessions need around them: server, identity, storage."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from pyrogram import Client
+from pyrogram.connection import Connection
+from pyrogram.connection.transport import TCPAbridged
+from pyrogram.crypto import rsa
+
+from worker.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from worker.telegram.storage import MemoryStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Which Telegram to speak to, and from which local address."""
+
+    api_id: int
+    api_hash: str
+    host: str | None = None
+    port: int = 443
+    test_servers: bool = False
+    bind_address: str | None = None
+
+
+class FleetClient(Client):
+    """A client that never starts by itself and hands updates on instead of queueing them without bound."""
+
+    def __init__(self, server: Server, storage: MemoryStorage, on_update: Callable[[], None]) -> None:
+        super().__init__(
+            "archive-fleet",
+            api_id=server.api_id,
+            api_hash=server.api_hash,
+            test_mode=server.test_servers,
+            storage_engine=storage,
+            app_version="Archive Fleet",
+            device_model="worker",
+            fetch_replies=False,
+            fetch_topics=False,
+            fetch_stories=False,
+            fetch_stickers=False,
+            connection_factory=_directed(server),
+            protocol_factory=_bound(server.bind_address),
+        )
+        self._on_update = on_update
+
+    async def handle_updates(self, updates: Any) -> None:  # noqa: ARG002 - a wake-up, not a record
+        """Something happened; the scan will find out what."""
+        self._on_update()
+
+
+def _directed(server: Server) -> type[Any]:
+    """A connection that goes to the configured server, whatever address the library has in mind."""
+    if server.host is None:
+        return Connection  # type: ignore[no-any-return] # untyped library
+
+    class DirectedConnection(Connection):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.server_address, self.port = server.host, server.port
+
+    return DirectedConnection
+
+
+def _bound(address: str | None) -> type[Any]:
+    """A transport whose connections start from ``address``."""
+    if address is None:
+        return TCPAbridged  # type: ignore[no-any-return] # untyped library
+
+    class BoundTransport(TCPAbridged):
+        async def _connect_via_direct(
+            self, destination: tuple[str, int], *, family: int | None = None
+        ) -> None:
+            self.reader, self.writer = await asyncio.open_connection(
+                *destination, family=family or 0, local_addr=(address, 0)
+            )
+
+    return BoundTransport
+
+
+def trust_public_key(path: Path) -> None:
+    """Accept a server that proves itself with this RSA key; process-wide, as the library keeps them."""
+    try:
+        key = load_pem_public_key(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not a PEM public key", remedy="check telegram.public_key") from error
+    if not isinstance(key, RSAPublicKey):
+        raise UserError(f"{path} is not an RSA key", remedy="check telegram.public_key")
+    numbers = key.public_numbers()
+    fingerprint = _fingerprint(numbers.n, numbers.e)
+    rsa.server_public_keys[fingerprint] = rsa.PublicKey(numbers.n, numbers.e)
+
+
+def _fingerprint(modulus: int, exponent: int) -> int:
+    """The low 64 bits of the SHA-1 over modulus and exponent as TL byte strings."""
+    encoded = b"".join(_tl_bytes(n.to_bytes((n.bit_length() + 7) // 8, "big")) for n in (modulus, exponent))
+    return int.from_bytes(hashlib.sha1(encoded).digest()[-8:], "little", signed=True)  # noqa: S324 - the protocol's
+
+
+def _tl_bytes(data: bytes) -> bytes:
+    head = bytes([len(data)]) if len(data) < 254 else b"\xfe" + len(data).to_bytes(3, "little")
+    return head + data + bytes(-(len(head) + len(data)) % 4)

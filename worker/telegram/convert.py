@@ -1,0 +1,96 @@
+"""From the protocol's objects to our own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pyrogram import raw
+
+from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message
+
+
+def to_me(user: Any) -> Me:
+    """The account itself."""
+    name = " ".join(part for part in (user.first_name, user.last_name) if part)
+    return Me(user.id, name, user.username, is_premium=bool(user.premium))
+
+
+def to_channel(chat: Any) -> ChannelInfo | None:
+    """A channel or supergroup the account is in; None for anything else, which the fleet has no use for."""
+    if not isinstance(chat, raw.types.Channel) or chat.left or chat.access_hash is None:
+        return None
+    kind = "forum" if chat.forum else "supergroup" if chat.megagroup else "channel"
+    rights = chat.admin_rights
+    can_post = bool(chat.creator or chat.megagroup or (rights is not None and rights.post_messages))
+    return ChannelInfo(
+        ref=ChannelRef(chat.id, chat.access_hash),
+        title=chat.title,
+        username=chat.username,
+        kind=kind,
+        is_protected=bool(chat.noforwards),
+        can_post=can_post,
+    )
+
+
+def to_message(message: Any) -> Message | None:
+    """An ordinary message; None for service messages and for ids that hold nothing."""
+    if not isinstance(message, raw.types.Message):
+        return None
+    reply = message.reply_to if isinstance(message.reply_to, raw.types.MessageReplyHeader) else None
+    return Message(
+        message_id=message.id,
+        date=datetime.fromtimestamp(message.date, UTC),
+        text=message.message or "",
+        is_ours=bool(message.out),
+        document=to_document(message.media),
+        poster_id=_peer_id(message.from_id),
+        album_id=message.grouped_id,
+        reply_to=reply.reply_to_msg_id if reply else None,
+        topic_id=_topic_id(reply),
+        is_protected=bool(message.noforwards),
+    )
+
+
+def _topic_id(reply: Any) -> int:
+    if reply is None or not reply.forum_topic:
+        return 0
+    return int(reply.reply_to_top_id or reply.reply_to_msg_id or 0)
+
+
+def _peer_id(peer: Any) -> int | None:
+    for field in ("user_id", "channel_id", "chat_id"):
+        if (value := getattr(peer, field, None)) is not None:
+            return int(value)
+    return None
+
+
+def to_document(media: Any) -> Document | None:
+    """The file of a message, if it carries one."""
+    if not isinstance(media, raw.types.MessageMediaDocument):
+        return None
+    document = media.document
+    if not isinstance(document, raw.types.Document):
+        return None
+    names = [a.file_name for a in document.attributes if isinstance(a, raw.types.DocumentAttributeFilename)]
+    return Document(
+        document_id=document.id,
+        access_hash=document.access_hash,
+        reference=document.file_reference,
+        dc_id=document.dc_id,
+        size=document.size,
+        file_name=names[0] if names else "",
+        mime_type=document.mime_type,
+    )
+
+
+def sent_message(updates: Any, random_id: int) -> Message | None:
+    """The message that a send with ``random_id`` made, out of the updates it was answered with."""
+    listed = getattr(updates, "updates", [])
+    ids = {u.random_id: u.id for u in listed if isinstance(u, raw.types.UpdateMessageID)}
+    for update in listed:
+        if isinstance(update, raw.types.UpdateNewChannelMessage | raw.types.UpdateNewMessage) and (
+            update.message.id == ids.get(random_id)
+        ):
+            return to_message(update.message)
+    return None

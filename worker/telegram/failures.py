@@ -1,0 +1,66 @@
+"""What Telegram's error texts mean for us: one class of ``worker.errors`` each."""
+
+from __future__ import annotations
+
+import re
+
+from worker.errors import (
+    AccountUnusableError,
+    FleetError,
+    NoAccessError,
+    NotBeforeError,
+    OutcomeUnknownError,
+    PartMissingError,
+    ReferenceExpiredError,
+    RefusedError,
+    RetryableError,
+)
+
+_WAIT = re.compile(r"(?:FLOOD|FLOOD_PREMIUM|SLOWMODE)_WAIT_(\d+)")
+_PART_MISSING = re.compile(r"FILE_PART_(\d+)_MISSING")
+_NO_ACCESS = (
+    "CHANNEL_INVALID",
+    "CHANNEL_PRIVATE",
+    "CHAT_ADMIN_REQUIRED",
+    "CHAT_FORBIDDEN",
+    "CHAT_SEND_DOCS_FORBIDDEN",
+    "CHAT_SEND_MEDIA_FORBIDDEN",
+    "CHAT_WRITE_FORBIDDEN",
+    "USER_BANNED_IN_CHANNEL",
+    "USER_NOT_PARTICIPANT",
+)
+_UNKNOWN_WAIT_SECONDS = 60
+
+
+class MigrateError(RetryableError):
+    """The file lies at another data centre."""
+
+    def __init__(self, dc_id: int) -> None:
+        super().__init__(f"the file lies at data centre {dc_id}")
+        self.dc_id = dc_id
+
+
+def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 - one line per kind of answer
+    """The error to raise when ``method`` was answered with this code and text."""
+    what = f"{method}: {code} {text}"
+    if code == 420 or "_WAIT_" in text:
+        found = _WAIT.search(text)
+        # A wait of zero would be asked again at once, and refused at once.
+        seconds = max(1, int(found[1])) if found else _UNKNOWN_WAIT_SECONDS
+        return NotBeforeError(what, seconds=seconds)
+    if code == 401 or text == "AUTH_KEY_DUPLICATED":
+        return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
+    if text in _NO_ACCESS:
+        return NoAccessError(what, remedy="check that the account is a member with the right to do this")
+    if found := _PART_MISSING.search(text):
+        return PartMissingError(what, part=int(found[1]))
+    if text.startswith("FILE_REFERENCE_"):
+        return ReferenceExpiredError(what)
+    if text.startswith("FILE_MIGRATE_"):
+        return MigrateError(int(text.rsplit("_", 1)[1]))
+    if text == "RANDOM_ID_DUPLICATE":
+        # The first send with this id is under way or done: its message has to be found, not sent again.
+        return OutcomeUnknownError(what)
+    if code < 0 or code >= 500:
+        return RetryableError(what)
+    return RefusedError(what)

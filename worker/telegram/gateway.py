@@ -1,0 +1,187 @@
+"""The calls the fleet makes, in its own words. One gateway is one account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrogram import raw
+
+from worker.errors import OutcomeUnknownError, SetFailedError
+from worker.telegram.connections import Connections
+from worker.telegram.convert import sent_message, to_channel, to_me, to_message
+from worker.telegram.storage import MemoryStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message, UploadedFile
+    from worker.telegram.client import Server
+
+PAGE = 100
+
+
+def _nothing() -> None:
+    """Nobody waits for updates."""
+
+
+class Gateway:
+    """A connected account. Every call is made once and has a deadline."""
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        deadline: float,
+        dc_id: int | None = None,
+        auth_key: bytes | None = None,
+        on_update: Callable[[], None] = _nothing,
+    ) -> None:
+        self._server = server
+        self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
+        self.connections = Connections(server, self._storage, deadline=deadline, on_update=on_update)
+
+    async def connect(self) -> None:
+        """Open the main connection; a fresh account agrees on a key first."""
+        await self.connections.open()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.connections.close()
+
+    @property
+    def session(self) -> tuple[int, bytes]:
+        """Data centre and key: what has to be kept to stay logged in."""
+        return self._storage.main_dc, self._storage.main_key
+
+    @property
+    def home_dc(self) -> int:
+        """The data centre that uploads go to."""
+        return self._storage.main_dc
+
+    async def request_code(self, phone: str) -> str:
+        """Have Telegram send a login code; returns what the code has to be presented with."""
+        sent = await self._call(
+            raw.functions.auth.SendCode(
+                phone_number=phone,
+                api_id=self._server.api_id,
+                api_hash=self._server.api_hash,
+                settings=raw.types.CodeSettings(),
+            )
+        )
+        return str(sent.phone_code_hash)
+
+    async def sign_in(self, phone: str, code_hash: str, code: str) -> None:
+        """Log in with the code."""
+        query = raw.functions.auth.SignIn(phone_number=phone, phone_code_hash=code_hash, phone_code=code)
+        await self._call(query)
+
+    async def me(self) -> Me:
+        """Who this account is, and whether it is Premium now."""
+        answer = await self._call(raw.functions.users.GetFullUser(id=raw.types.InputUserSelf()))
+        return to_me(next(user for user in answer.users if user.id == answer.full_user.id))
+
+    async def channels(self) -> list[ChannelInfo]:
+        """The channels and supergroups among this account's newest dialogs."""
+        dialogs = await self._call(
+            raw.functions.messages.GetDialogs(
+                offset_date=0, offset_id=0, offset_peer=raw.types.InputPeerEmpty(), limit=PAGE, hash=0
+            )
+        )
+        infos = (to_channel(chat) for chat in dialogs.chats)
+        return [info for info in infos if info is not None]
+
+    async def page_after(self, channel: ChannelRef, message_id: int) -> list[Message | int]:
+        """The next messages above ``message_id``, oldest first; a bare id stands for a service message."""
+        # A negative add_offset turns the page upward: it begins right above offset_id.
+        answer = await self._call(
+            raw.functions.messages.GetHistory(
+                peer=_peer(channel),
+                offset_id=message_id + 1,
+                offset_date=0,
+                add_offset=-PAGE,
+                limit=PAGE,
+                max_id=0,
+                min_id=message_id,
+                hash=0,
+            )
+        )
+        page = [to_message(message) or int(message.id) for message in answer.messages]
+        return sorted(page, key=_id_of)
+
+    async def newest_message_id(self, channel: ChannelRef) -> int:
+        """The id of the channel's newest message; 0 if there is none."""
+        answer = await self._call(
+            raw.functions.messages.GetHistory(
+                peer=_peer(channel),
+                offset_id=0,
+                offset_date=0,
+                add_offset=0,
+                limit=1,
+                max_id=0,
+                min_id=0,
+                hash=0,
+            )
+        )
+        return int(answer.messages[0].id) if answer.messages else 0
+
+    async def messages(self, channel: ChannelRef, ids: Sequence[int]) -> dict[int, Message]:
+        """Those of these messages that exist."""
+        answer = await self._call(
+            raw.functions.channels.GetMessages(
+                channel=raw.types.InputChannel(
+                    channel_id=channel.telegram_id, access_hash=channel.access_hash
+                ),
+                id=[raw.types.InputMessageID(id=number) for number in ids],
+            )
+        )
+        found = (to_message(message) for message in answer.messages)
+        return {message.message_id: message for message in found if message is not None}
+
+    async def document(self, channel: ChannelRef, message_id: int, document_id: int) -> Document:
+        """The file of a message with a fresh reference; fails if the message no longer carries that file."""
+        found = (await self.messages(channel, [message_id])).get(message_id)
+        if found is None or found.document is None:
+            raise SetFailedError(
+                f"message {message_id} is gone from its channel", remedy="nothing can be done"
+            )
+        if found.document.document_id != document_id:
+            raise SetFailedError(f"message {message_id} carries another file by now", remedy="scan again")
+        return found.document
+
+    async def send_document(
+        self, channel: ChannelRef, file: UploadedFile, *, caption: str, random_id: int, mime_type: str
+    ) -> Message:
+        """Post an uploaded file. The same ``random_id`` never makes a second message."""
+        uploaded: Any = (
+            raw.types.InputFileBig(id=file.file_id, parts=file.part_count, name=file.name)
+            if file.is_big
+            else raw.types.InputFile(
+                id=file.file_id, parts=file.part_count, name=file.name, md5_checksum=file.md5
+            )
+        )
+        media = raw.types.InputMediaUploadedDocument(
+            file=uploaded,
+            mime_type=mime_type,
+            attributes=[raw.types.DocumentAttributeFilename(file_name=file.name)],
+            force_file=True,
+        )
+        updates = await self._call(
+            raw.functions.messages.SendMedia(
+                peer=_peer(channel), media=media, message=caption, random_id=random_id, silent=True
+            )
+        )
+        message = sent_message(updates, random_id)
+        if message is None:
+            raise OutcomeUnknownError("messages.SendMedia: the answer does not name the message")
+        return message
+
+    async def _call(self, query: Any) -> Any:
+        return await self.connections.call(query)
+
+
+def _peer(channel: ChannelRef) -> Any:
+    return raw.types.InputPeerChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
+
+
+def _id_of(item: Message | int) -> int:
+    return item if isinstance(item, int) else item.message_id

@@ -1,0 +1,90 @@
+"""One MTProto session, with calls that are made once and end by their deadline.
+
+The library's own ``invoke`` sleeps through flood waits and repeats failed calls; a write that is repeated
+blindly may be applied twice. Here a call is sent once, and what became of it is told exactly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pyrogram import raw
+from pyrogram.crypto import mtproto
+from pyrogram.session import Session
+from pyrogram.session.session import Result
+
+from worker import faults
+from worker.errors import OutcomeUnknownError, RetryableError
+from worker.telegram.failures import failure
+
+# Salts and clocks are corrected by the answer; a server that keeps refusing is not worth more tries.
+_CORRECTIONS = 3
+
+
+class FleetSession(Session):
+    """A session of the library whose waiting callers learn at once when its connection is lost."""
+
+    async def call(self, query: Any, *, deadline: float) -> Any:
+        """Send one call; return its answer or raise.
+
+        ``OutcomeUnknownError`` means that the call left this process and no answer came.
+        """
+        method = query.QUALNAME.removeprefix("functions.")
+        with faults.around(f"telegram.{method}"):
+            try:
+                async with asyncio.timeout(deadline):
+                    return await self._call_once(method, query)
+            except TimeoutError:
+                raise OutcomeUnknownError(f"{method}: no answer within {deadline:.0f} s") from None
+
+    async def _call_once(self, method: str, query: Any) -> Any:
+        for _ in range(_CORRECTIONS):
+            answer = await self._exchange(method, query)
+            if isinstance(answer, raw.types.BadServerSalt):
+                self.salt = answer.new_server_salt
+            elif isinstance(answer, raw.types.RpcError):
+                raise failure(method, answer.error_code, answer.error_message)
+            elif not isinstance(answer, raw.types.BadMsgNotification):
+                return answer
+        raise RetryableError(f"{method}: the server keeps refusing the message")
+
+    async def _exchange(self, method: str, query: Any) -> Any:
+        try:
+            await asyncio.wait_for(self.is_started.wait(), self.WAIT_TIMEOUT)
+        except TimeoutError:
+            raise RetryableError(f"{method}: not connected to Telegram") from None
+        message = await self.msg_factory.create(query)
+        result = self.results[message.msg_id] = Result()
+        try:
+            await self._transmit(method, message)
+            await result.event.wait()
+        finally:
+            self.results.pop(message.msg_id, None)
+        if result.value is None:
+            raise OutcomeUnknownError(f"{method}: the connection was lost before the answer came")
+        return result.value
+
+    async def _transmit(self, method: str, message: Any) -> None:
+        protocol = self.connection.protocol
+        packed = await asyncio.get_running_loop().run_in_executor(
+            protocol.crypto_executor,
+            mtproto.pack,
+            message,
+            self.salt,
+            self.session_id,
+            self.auth_key,
+            self.auth_key_id,
+        )
+        if protocol.writer is None or protocol.writer.is_closing():
+            # The library would drop it silently here.
+            raise RetryableError(f"{method}: not connected to Telegram")
+        try:
+            await self.connection.send(packed)
+        except (OSError, TimeoutError) as error:
+            raise OutcomeUnknownError(f"{method}: the connection was lost while sending") from error
+
+    async def _stop(self) -> None:
+        await super()._stop()
+        for result in self.results.values():
+            result.event.set()

@@ -1,0 +1,82 @@
+"""One folder per process, in it one per set; each is gone when its work ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import uuid
+from typing import TYPE_CHECKING
+
+from worker import faults
+from worker.errors import NotBeforeError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+_FULL_DISK_RETRY_SECONDS = 60.0
+
+
+class Workspace:
+    """The downloads of one process. Paths are made of our own numbers only."""
+
+    def __init__(self, root: Path, worker_id: uuid.UUID) -> None:
+        self._root = root
+        self._own = root / str(worker_id)
+
+    def folder(self, set_id: int, fence: int) -> Path:
+        """Where this owner of the set keeps its files; a later owner never meets them."""
+        return self._own / f"set-{set_id}-{fence}"
+
+    async def open(self, set_id: int, fence: int) -> Path:
+        """Make the folder of a set."""
+        path = self.folder(set_id, fence)
+        with faults.around("workspace.open"):
+            await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    async def remove(self, set_id: int, fence: int) -> None:
+        """Remove the folder of a set and what is in it."""
+        with faults.around("workspace.remove"):
+            await asyncio.to_thread(shutil.rmtree, self.folder(set_id, fence), ignore_errors=True)
+
+    async def close(self) -> None:
+        """Remove everything of this process."""
+        with faults.around("workspace.close"):
+            await asyncio.to_thread(shutil.rmtree, self._own, ignore_errors=True)
+
+    def others(self) -> list[uuid.UUID]:
+        """The processes whose folders are on this disk, but for this one."""
+        if not self._root.exists():
+            return []
+        return [uuid.UUID(path.name) for path in sorted(self._root.iterdir()) if path != self._own]
+
+    async def remove_of(self, workers: Collection[uuid.UUID]) -> int:
+        """Remove what dead processes left; how many folders."""
+        for worker_id in workers:
+            with faults.around("workspace.sweep"):
+                await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
+        return len(workers)
+
+
+class PartFile:
+    """A file that is written once, front to back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with faults.around("workspace.part"):
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def append(self, data: bytes) -> None:
+        """Write all of ``data``. A full disk is a reason to wait, not to fail."""
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            what = f"the disk took no more: {error.strerror}"
+            raise NotBeforeError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
+
+    def close(self) -> None:
+        os.close(self._fd)
