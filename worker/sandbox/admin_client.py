@@ -166,6 +166,10 @@ class SandboxAdmin:
         """Cut every connection of the account."""
         await self.do("disconnect", phone=phone)
 
+    async def freeze(self, phone: str) -> None:
+        """Let every connection of the account fall silent without closing it."""
+        await self.do("freeze", phone=phone)
+
     async def messages(self, channel_id: int) -> list[dict[str, Any]]:
         """Everything ever posted, deleted messages too.
 
@@ -189,7 +193,8 @@ class SandboxAdmin:
         """Add a fault and return its id.
 
         ``method`` is a name like messages.sendMedia, or *. Actions: error (code, text), delay (seconds), late
-        (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, corrupt, short.
+        (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, freeze, corrupt,
+        short.
         Options for all: nth (1: counted from now), count (1; 0 is for ever), account (phone).
         """
         return int(await self.do("add_rule", method=method, action=action, **options))

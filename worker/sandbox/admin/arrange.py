@@ -201,7 +201,7 @@ async def set_repeats(sandbox: Sandbox, *, as_errors: bool) -> None:
 
 @command
 async def set_shape(sandbox: Sandbox, *, rtt_ms: float, mbps: float, account_mbps: float) -> None:
-    sandbox.reshape(Shape(rtt_ms, mbps, account_mbps))
+    sandbox.presence.reshape(Shape(rtt_ms, mbps, account_mbps))
 
 
 @command
@@ -217,7 +217,15 @@ async def lose_parts(sandbox: Sandbox, phone: str, parts: list[int]) -> dict[str
 @command
 async def disconnect(sandbox: Sandbox, phone: str) -> None:
     """Cut every connection of the account."""
-    sandbox.hang_up_all_of(account_of(sandbox, phone).user_id)
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.hang_up()
+
+
+@command
+async def freeze(sandbox: Sandbox, phone: str) -> None:
+    """Let every connection of the account fall silent without closing it."""
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.freeze()
 
 
 @command
