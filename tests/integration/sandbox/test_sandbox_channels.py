@@ -27,7 +27,7 @@ def archive(tmp_path):
 
 async def test_an_invite_link_opens_a_private_channel(sandbox, client, other):
     channel_id = await made_channel(sandbox, other)
-    owner_link = await sandbox.admin.do("invite_link", channel_id=channel_id)
+    owner_link = await sandbox.admin.invite_link(channel_id)
     before = await client.get_chat(owner_link)
     await client.join_chat(owner_link)
     after = await client.get_chat(owner_link)

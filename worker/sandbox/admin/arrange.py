@@ -16,6 +16,7 @@ from worker.sandbox.handlers.forum import ICON_COLOR
 from worker.sandbox.handlers.invites import PREFIX
 from worker.sandbox.ledger.database import new_id
 from worker.sandbox.ledger.rows import Role
+from worker.sandbox.shaping import Shape
 
 if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Message
@@ -199,6 +200,11 @@ async def set_repeats(sandbox: Sandbox, *, as_errors: bool) -> None:
 
 
 @command
+async def set_shape(sandbox: Sandbox, *, rtt_ms: float, mbps: float, account_mbps: float) -> None:
+    sandbox.presence.reshape(Shape(rtt_ms, mbps, account_mbps))
+
+
+@command
 async def expire_references(sandbox: Sandbox) -> None:
     sandbox.ledger.db.set("reference_generation", str(sandbox.references.expire_all()))
 
@@ -211,7 +217,15 @@ async def lose_parts(sandbox: Sandbox, phone: str, parts: list[int]) -> dict[str
 @command
 async def disconnect(sandbox: Sandbox, phone: str) -> None:
     """Cut every connection of the account."""
-    sandbox.hang_up_all_of(account_of(sandbox, phone).user_id)
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.hang_up()
+
+
+@command
+async def freeze(sandbox: Sandbox, phone: str) -> None:
+    """Let every connection of the account fall silent without closing it."""
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.freeze()
 
 
 @command
