@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 START_SECONDS = 60.0
+STOP_SECONDS = 5.0
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
@@ -75,7 +76,12 @@ class Nursery:
             self._control.close()
             self._control = None
         if self._process is not None:
-            await self._process.wait()
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
             self._process = None
 
     async def prove(self, archive: SetBytes, limits: Limits | None = None) -> Completeness:

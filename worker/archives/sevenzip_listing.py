@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from worker.domain.listing import Limits
 
 AES = b"\x06\xf1\x07\x01"
-# Copy, LZMA, LZMA2, Delta, BZip2, Deflate: decoders of the standard library. Damaged PPMd data makes its
-# decoder overrun memory, and a crash would cost the listing.
-STURDY = {b"\x00", b"\x03\x01\x01", b"\x21", b"\x03", b"\x04\x02\x02", b"\x04\x01\x08"}
+# Copy, LZMA, LZMA2, Delta, BZip2, Deflate, x86 branches. Left out are decoders that damaged data makes
+# overrun memory, as PPMd's does: a crash would cost the listing.
+STURDY = {
+    bytes.fromhex(method) for method in ("00", "030101", "21", "03", "040202", "040108", "03030103")
+}  # fmt: skip
 FILETIME_EPOCH = datetime.datetime(1601, 1, 1, tzinfo=datetime.UTC)
 
 

@@ -16,14 +16,14 @@ def listings(form, parts, folder):
     """One listing per library that can read this kind, and per program that also is installed."""
     paths = [folder / part for part in parts]
     found = _libraries(form, paths)
+    if len(parts) == 1 and form.startswith("zip") and found["zipfile"] and shutil.which("unzip"):
+        found["unzip -Z"] = _unzip(paths[0])
     if form == "zip cp437":
         return found  # the programs below show such names as raw bytes
     if not form.startswith(("rar", "tar.")) and shutil.which("7zz"):
         found["7z l"] = _sevenzip(paths[-1] if form == "spanned zip" else paths[0])
     if len(parts) == 1 and form != "7z" and shutil.which("bsdtar"):
         found["bsdtar -tv"] = _bsdtar(paths[0])
-    if len(parts) == 1 and form.startswith("zip") and found["zipfile"] and shutil.which("unzip"):
-        found["unzip -Z"] = _unzip(paths[0])
     return found
 
 
