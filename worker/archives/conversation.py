@@ -31,6 +31,7 @@ class Answer:
 
     entries: list[Entry] = field(default_factory=list)
     picture: bytes = b""
+    proof: list[Any] | None = None
     result: dict[str, Any] | None = None
     ending: int | None = None
 
@@ -70,6 +71,8 @@ def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
         answer.entries.extend(map(Entry._make, json.loads(payload)))
     elif frame is wire.Frame.PICTURE:
         answer.picture = payload
+    elif frame is wire.Frame.PROOF:
+        answer.proof = json.loads(payload)
     elif frame is wire.Frame.RESULT:
         answer.result = json.loads(payload)
     elif frame is wire.Frame.STATUS:

@@ -145,6 +145,13 @@ async def test_p13_a_stream_that_takes_too_long_is_cut_off_and_marked(nursery):
     assert await marks_of(nursery, "a.tar.gz", body, Limits(cpu_seconds=1)) == {Mark.TIME_LIMIT}
 
 
+async def test_p5_a_single_file_is_complete_as_posted_even_if_it_kills_its_parser(nursery):
+    body = gzip.compress(tarfile.TarInfo("x").tobuf(tarfile.GNU_FORMAT)) + zeros_gz(16 * 1024)
+    complete, result = await memory_sets.examined(nursery, {"a.tar.gz": body}, Limits(wall_seconds=0.5))
+    assert complete
+    assert Mark.TIME_LIMIT in result.listing.marks
+
+
 async def test_p13_a_header_that_wants_all_memory_is_cut_off_and_marked(nursery):
     info = tarfile.TarInfo("pax")
     info.type, info.size = tarfile.XHDTYPE, 700 * 2**20
