@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.archives.rar_listing import list_rar
@@ -31,14 +30,6 @@ _PROVERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What the bytes turned out to be."""
-
-    format: ArchiveFormat
-    completeness: Completeness
-
-
 def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int]) -> Completeness:
     """Whether these parts, which their names show to be gapless, are the whole archive."""
     prover = _PROVERS.get(form)
@@ -59,23 +50,25 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
 
 
 def examine(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int], sink: Sink, limits: Limits
-) -> Examined:
-    """List a set and judge it. Whatever the bytes hold, this returns; the sink's marks say what was seen."""
-    actual = _actual_format(parts, form, sink)
-    completeness = prove(parts, actual, scheme, indices)
-    if not completeness.complete:
-        sink.mark(Mark.INCOMPLETE, completeness.reason)
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, proven: Completeness, sink: Sink, limits: Limits
+) -> Completeness:
+    """List a set, and judge once more whether it is whole, now that its contents were seen.
+
+    Whatever the bytes hold, this returns; the sink's marks say what was noticed.
+    """
+    if not proven.complete:
+        sink.mark(Mark.INCOMPLETE, proven.reason)
     try:
-        _list(parts, actual, scheme, sink, limits)
+        _list(parts, form, scheme, sink, limits)
     except MemoryError:
         sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {limits.memory} bytes of memory")
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
-    if completeness.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
-        completeness = Completeness(complete=False, reason="contents and checksums differ: a part is foreign")
-        sink.mark(Mark.INCOMPLETE, completeness.reason)
-    return Examined(actual, completeness)
+    if proven.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
+        reason = "contents and checksums differ: a part is damaged or foreign"
+        sink.mark(Mark.INCOMPLETE, reason)
+        return Completeness(complete=False, reason=reason)
+    return proven
 
 
 def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits: Limits) -> None:
@@ -89,7 +82,8 @@ def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits:
         list_tar(parts, form, sink)
 
 
-def _actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:
+def actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:
+    """What the bytes are; marked where the name says otherwise."""
     actual = sniff(parts.volume(0))
     if actual is None or actual is form:
         # Self-extracting archives begin with a program: the named format's own parser decides.

@@ -26,7 +26,9 @@ def main(control_fd: int) -> None:
     """Serve until the control socket is closed."""
     control = socket.socket(fileno=control_fd)
     _preload()
-    _Nursery(control).serve()
+    nursery = _Nursery(control)
+    control.send(b"+")
+    nursery.serve()
 
 
 def _preload() -> None:

@@ -50,7 +50,7 @@ def blocks4(file: RangeFile, position: int) -> Iterator[Block]:
         if block.kind is Kind.END or block.headers_encrypted:
             return
         position = block.next_offset
-    if newest >= ENDING_VERSION:
+    if newest == 0 or newest >= ENDING_VERSION:
         raise BadRarError("the archive ends without an end block")
     yield Block(Kind.END, position, 0, more_volumes=more, has_end_block=False)
 
@@ -139,7 +139,7 @@ def file_name(raw: bytes, *, is_unicode: bool) -> str:
     plain, separator, packed = raw.partition(b"\0")
     if is_unicode and separator:
         name = _unpacked(plain, packed)
-        if name is not None:
+        if name:
             return name.replace("\\", "/")
     try:
         name = plain.decode()

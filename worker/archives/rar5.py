@@ -114,7 +114,7 @@ def _file(flags: int, cursor: _Cursor, extra_size: int, offset: int, data_size: 
     path = cursor.take(cursor.number()).decode("utf-8", "replace")
     extra = _extra(cursor, extra_size)
     modified = _precise(extra.get(EXTRA_TIME, b"")) or modified
-    is_dir = bool(file_flags & IS_DIR)
+    is_dir = bool(file_flags & IS_DIR) and EXTRA_LINK not in extra
     path = f"{path.rstrip('/')}/" if is_dir else path
     size = 0 if file_flags & SIZE_UNKNOWN else size
     encrypted = EXTRA_ENCRYPTION in extra
@@ -138,7 +138,8 @@ def _extra(cursor: _Cursor, size: int) -> dict[int, bytes]:
     while len(area.data) - area.at > 1:
         try:
             record = _Cursor(area.take(area.number()))
-            records[record.number()] = record.data[record.at :]
+            kind = record.number()
+            records[kind] = record.data[record.at :]
         except BadRarError:
             break
     return records

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from worker.domain.archive_name import ArchiveFormat, Scheme
+
 
 class RangeReader(Protocol):
     """Random access to a fixed number of bytes."""
@@ -32,6 +34,16 @@ class Part:
 
     name: str
     reader: RangeReader
+
+
+@dataclass(frozen=True, slots=True)
+class SetBytes:
+    """A set as the parsers need it: what its names say, and its parts in order."""
+
+    format: ArchiveFormat
+    scheme: Scheme
+    parts: tuple[Part, ...]
+    indices: tuple[int, ...]
 
 
 class FileReader:

@@ -45,6 +45,9 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
     kept: list[Record] = []
     try:
         for record in records(file, start, directory):
+            if sink.full:
+                sink.skip(record[9], record[8])
+                continue
             sink.add(record_entry(record))
             if record[2] == UNIX and (record[11] >> 16) & 0o170000 == 0o120000:
                 sink.mark(Mark.LINKS)

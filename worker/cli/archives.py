@@ -12,14 +12,16 @@ from typing import Any
 
 import click
 
-from worker.archives.nursery import Examination, Nursery, SetBytes
-from worker.archives.reader import FileReader, Part
+from worker.archives.nursery import Examination, Nursery
+from worker.archives.reader import FileReader, Part, SetBytes
 from worker.domain.archive_set import ArchiveSet, PostedFile
 from worker.domain.grouping import group
 from worker.domain.listing import Mark
 from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT, OriginalFile, split_plan
+from worker.errors import RetryableError
 
 SHOWN_ENTRIES = 20
+AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,11 @@ def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -
       worker archives inspect --json *.zip
     """
     posted, paths, refused = _as_posted(files)
+    grouping = group(posted)
+    inspected, failed = asyncio.run(_examine_all(grouping.sets, paths))
+    refused += failed
     for path, reason in refused:
         click.echo(f"{path}: {reason}", err=True)
-    grouping = group(posted)
-    inspected = asyncio.run(_examine_all(list(grouping.sets), paths))
     ignored = [(str(paths[item.file.message_id]), item.reason) for item in grouping.ignored]
     if as_json:
         document = {
@@ -121,9 +124,29 @@ def _unusable(path: Path) -> str:
     return ""
 
 
-async def _examine_all(sets: list[ArchiveSet], paths: dict[int, Path]) -> list[Inspected]:
-    async with Nursery() as nursery:
-        return list(await asyncio.gather(*(_examine(nursery, found, paths) for found in sets)))
+async def _examine_all(
+    sets: tuple[ArchiveSet, ...], paths: dict[int, Path]
+) -> tuple[list[Inspected], list[tuple[str, str]]]:
+    """Look at every set; a file that vanished or shrank meanwhile fails its own set only."""
+    inspected: list[Inspected] = []
+    failed: list[tuple[str, str]] = []
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with Nursery(max_children=AT_ONCE) as nursery:
+
+        async def one(found: ArchiveSet) -> Inspected | str:
+            # Files are opened inside the gate: a thousand sets must not hold a thousand descriptors.
+            async with gate:
+                try:
+                    return await _examine(nursery, found, paths)
+                except (OSError, RetryableError) as error:
+                    return str(error)
+
+        for found, outcome in zip(sets, await asyncio.gather(*map(one, sets)), strict=True):
+            if isinstance(outcome, Inspected):
+                inspected.append(outcome)
+            else:
+                failed.append((str(paths[found.parts[0].message_id]), outcome))
+    return inspected, failed
 
 
 async def _examine(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:

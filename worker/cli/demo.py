@@ -56,7 +56,9 @@ class _Bars:
     help="Where the demo keeps its database and its Telegram.  [default: demo in the data folder]",
 )
 def demo(*, as_json: bool, state: Path | None) -> None:
-    """Run the main job on an embedded PostgreSQL and a loopback Telegram. Touches nothing else.
+    """Run the main job on an embedded PostgreSQL and a loopback Telegram.
+
+    It keeps to a folder of its own and touches nothing else.
 
     \b
     Examples:
@@ -127,8 +129,8 @@ def _print(result: DemoResult, folder: Path) -> None:
         console.print("\nNothing to do: every archive was dealt with before.")
     ledger = result.ledger
     console.print(
-        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message sets"
-        f" at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
+        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message"
+        f" sets at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
     )
     console.print(f"\nEverything is in {folder}. Run it again: there is nothing left to do.", soft_wrap=True)
     console.print("Next: `worker doctor` for your own set-up, `worker --help` for all commands.")

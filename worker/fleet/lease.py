@@ -111,7 +111,7 @@ async def lease_account(
     database: Database, clock: Clock, settings: LeaseSettings, account_id: int, worker_id: UUID
 ) -> AsyncIterator[Lease | None]:
     """Own the account for the length of the block; None if another worker owns it."""
-    locks = await LockSession.open(database.address, answer_within=settings.lease_secs / 3)
+    locks = await LockSession.open(database.address, answer_within=settings.lease_secs / 2)
     try:
         if not await locks.try_account(account_id):
             yield None

@@ -40,6 +40,7 @@ class Process:
 
     settings: Settings
     database: Database
+    worker_id: uuid.UUID
     sealer: Sealer
     server: Server
     workspace: Workspace
@@ -47,7 +48,6 @@ class Process:
     watcher: Watcher
     clock: Clock = field(default_factory=SystemClock)
     lanes: Lanes = field(default_factory=Lanes)
-    worker_id: uuid.UUID = field(default_factory=uuid.uuid4)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -90,13 +90,15 @@ async def open_process(
     settings: Settings, database: Database, watcher: Watcher | None = None
 ) -> AsyncIterator[Process]:
     """Register this process as a worker, keep its heartbeat going, and sign off at the end."""
+    worker_id = uuid.uuid4()
     async with Nursery() as nursery:
         process = Process(
             settings=settings,
             database=database,
+            worker_id=worker_id,
             sealer=Sealer(secret_key(settings)),
             server=telegram_server(settings),
-            workspace=Workspace(settings.data_dir / "workspace"),
+            workspace=Workspace(settings.data_dir / "workspace", worker_id),
             nursery=nursery,
             watcher=watcher or Silent(),
         )
@@ -115,6 +117,7 @@ async def open_process(
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await beating
+            await process.workspace.close()
             await workers.stopped(database, process.worker_id)
 
 

@@ -26,6 +26,17 @@ _RETRY_ACCOUNT_SECONDS = 15.0
 async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) -> list[Report]:
     """Run every ready account (or only those with these phone numbers) concurrently."""
     await sweep_leftovers(process)
+    sweeping = asyncio.create_task(_keep_sweeping(process), name="sweep")
+    try:
+        return await _run_all(process, mode, only)
+    finally:
+        sweeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeping
+        await sweep_leftovers(process)
+
+
+async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:
     chosen = [
         account for account in await ready_accounts(process.database) if not only or account.phone in only
     ]
@@ -43,7 +54,7 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
 async def sweep_leftovers(process: Process) -> Swept:
     """Put right what dead processes left, as far as it takes no account."""
     swept = await sweep(process.database, process.workspace, silent_seconds=process.settings.lease.lease_secs)
-    if swept != Swept(0, 0, 0):
+    if swept != Swept():
         log.info(
             "recovery.swept",
             runs=swept.runs_closed,
@@ -51,6 +62,15 @@ async def sweep_leftovers(process: Process) -> Swept:
             folders=swept.folders_removed,
         )
     return swept
+
+
+async def _keep_sweeping(process: Process) -> None:
+    while True:
+        await process.clock.sleep(process.settings.lease.lease_secs)
+        try:
+            await sweep_leftovers(process)
+        except FleetError as error:
+            log.warning("recovery.sweep_failed", reason=str(error))
 
 
 async def _keep_running(process: Process, account: Account, mode: Mode) -> Report:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker import faults
-from worker.store.sets import live_fences, release_dead_claims
-from worker.store.workers import bury_dead_workers
+from worker.store.sets import release_dead_claims
+from worker.store.workers import bury_dead_workers, dead_among
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -19,22 +17,14 @@ if TYPE_CHECKING:
 class Swept:
     """What was found and put right."""
 
-    runs_closed: int
-    claims_released: int
-    folders_removed: int
+    runs_closed: int = 0
+    claims_released: int = 0
+    folders_removed: int = 0
 
 
 async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
-    """Close the runs of dead workers, release their claims, remove the files of sets nobody works on."""
+    """Close the runs of dead workers, release their claims, remove the files they left on this host."""
     runs = await bury_dead_workers(database, silent_seconds)
     claims = await release_dead_claims(database)
-    # Looked at before the claims are: a folder made in between belongs to a claim that is seen below.
-    folders = workspace.leftovers()
-    live = await live_fences(database)
-    removed = 0
-    for leftover in folders:
-        if live.get(leftover.set_id) != leftover.fence:
-            with faults.around("workspace.sweep"):
-                shutil.rmtree(leftover.path, ignore_errors=True)
-            removed += 1
-    return Swept(runs, claims, removed)
+    folders = await workspace.remove_of(await dead_among(database, workspace.others()))
+    return Swept(runs, claims, folders)

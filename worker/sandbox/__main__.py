@@ -27,6 +27,8 @@ def _options(arguments: list[str]) -> SandboxOptions:
     parser.add_argument("--mbps", type=float, default=0.0, help="bandwidth of a connection, each way")
     parser.add_argument("--account-mbps", type=float, default=0.0, help="bandwidth of an account, each way")
     parser.add_argument("--reference-lifetime", type=float, default=0.0, help="seconds; 0 is for ever")
+    parser.add_argument("--connections-per-address", type=int, default=0, help="0 is unlimited")
+    parser.add_argument("--difference-limit", type=int, default=defaults.difference_limit)
     parser.add_argument("--record-all-calls", action="store_true", help="file parts too")
     parser.add_argument("--json", dest="as_json", action="store_true")
     return SandboxOptions(**vars(parser.parse_args(arguments)))

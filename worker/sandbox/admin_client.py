@@ -117,6 +117,10 @@ class SandboxAdmin:
         made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)
         return made
 
+    async def invite_link(self, channel_id: int) -> str:
+        """Return the channel's invitation link."""
+        return str(await self.do("invite_link", channel_id=channel_id))
+
     async def delete_messages(self, channel_id: int, ids: list[int]) -> dict[str, Any]:
         """Return ``{"deleted": [ids that were there]}``."""
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
@@ -145,6 +149,10 @@ class SandboxAdmin:
         """Say whether a repeated random_id answers 500 RANDOM_ID_DUPLICATE or the original message."""
         await self.do("set_repeats", as_errors=as_errors)
 
+    async def set_shape(self, *, rtt_ms: float = 0, mbps: float = 0, account_mbps: float = 0) -> None:
+        """Latency and bandwidth of the connections made from here on; 0 is unlimited."""
+        await self.do("set_shape", rtt_ms=rtt_ms, mbps=mbps, account_mbps=account_mbps)
+
     async def expire_references(self) -> None:
         """File references handed out so far answer FILE_REFERENCE_EXPIRED."""
         await self.do("expire_references")
@@ -157,6 +165,10 @@ class SandboxAdmin:
     async def disconnect(self, phone: str) -> None:
         """Cut every connection of the account."""
         await self.do("disconnect", phone=phone)
+
+    async def freeze(self, phone: str) -> None:
+        """Let every connection of the account fall silent without closing it."""
+        await self.do("freeze", phone=phone)
 
     async def messages(self, channel_id: int) -> list[dict[str, Any]]:
         """Everything ever posted, deleted messages too.
@@ -181,7 +193,8 @@ class SandboxAdmin:
         """Add a fault and return its id.
 
         ``method`` is a name like messages.sendMedia, or *. Actions: error (code, text), delay (seconds), late
-        (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, corrupt, short.
+        (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, freeze, corrupt,
+        short.
         Options for all: nth (1: counted from now), count (1; 0 is for ever), account (phone).
         """
         return int(await self.do("add_rule", method=method, action=action, **options))

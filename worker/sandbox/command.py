@@ -59,7 +59,7 @@ async def serve(options: SandboxOptions) -> None:
                 limit=MAX_LINE,
             )
         except OSError as error:
-            sandbox.close()
+            await sandbox.close()
             raise UserError(
                 f"The sandbox cannot listen on {options.host}: {error}",
                 remedy="choose another --port, or stop what listens there",
@@ -72,7 +72,7 @@ async def serve(options: SandboxOptions) -> None:
         await stop.wait()
         clients.close()
         admins.close()
-        sandbox.close()
+        await sandbox.close()
 
 
 def _announce(options: SandboxOptions, sandbox: Sandbox, admin_port: int) -> None:

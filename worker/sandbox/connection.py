@@ -15,6 +15,7 @@ from pyrogram.raw.core import TLObject
 from worker.sandbox import inbound, salts
 from worker.sandbox.tl import container
 from worker.sandbox.wire import envelope
+from worker.sandbox.wire.framing import KEY_UNKNOWN, transport_error
 from worker.sandbox.wire.handshake import Handshake
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ CALLS_AT_ONCE = 64
 # Below this size the way to another thread and back costs more than the cipher.
 THREAD_FROM = 16 * 1024
 CONTAINER_UP_TO = 64 * 1024
+GOODBYE_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class Connection:
     def __init__(self, sandbox: Sandbox, channel: Channel, address: str) -> None:
         self.sandbox = sandbox
         self.address = address
-        self.line = sandbox.line()
+        self.line = sandbox.presence.line()
         self.slots = asyncio.Semaphore(CALLS_AT_ONCE)
         self.calls: set[asyncio.Task[None]] = set()
         self.key_id = 0
@@ -63,6 +65,8 @@ class Connection:
         self._outgoing: deque[Outgoing] = deque()
         self._something = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self._thawed = asyncio.Event()
+        self._thawed.set()
 
     async def run(self) -> None:
         """Serve until either side hangs up."""
@@ -70,6 +74,7 @@ class Connection:
         try:
             while True:
                 packet = await self._channel.receive()
+                await self._thawed.wait()
                 await self.line.upward(len(packet))
                 await self._packet(packet)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
@@ -84,11 +89,18 @@ class Connection:
     async def _close_socket(self) -> None:
         self._channel.writer.close()
         with contextlib.suppress(ConnectionError, TimeoutError):
-            await self._channel.writer.wait_closed()
+            # A client that reads no more would keep a polite goodbye waiting for ever.
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._channel.writer.wait_closed()
+        self.hang_up()
 
     def hang_up(self) -> None:
         """Close at once; what is still queued is lost, as on a broken line."""
         self._channel.writer.transport.abort()
+
+    def freeze(self) -> None:
+        """Neither read nor write from here on, without closing: a line that went silent."""
+        self._thawed.clear()
 
     def hang_up_after(self, seconds: float) -> None:
         """Close after a while unless asked again: ping_delay_disconnect."""
@@ -102,7 +114,7 @@ class Connection:
         for session in self._sessions:
             session.detach(self)
         if self.key_id:
-            self.sandbox.left(self)
+            self.sandbox.presence.left(self)
 
     async def _packet(self, packet: bytes) -> None:
         key_id = int.from_bytes(packet[:8], "little", signed=True)
@@ -111,12 +123,12 @@ class Connection:
             return
         key = self.sandbox.ledger.keys.get(key_id)
         if key is None:
-            await self._channel.send((-404).to_bytes(4, "little", signed=True))
+            await self._channel.send(transport_error(KEY_UNKNOWN))
             raise ConnectionError("the key is unknown here")
+        opened = await self._off_loop(len(packet), envelope.open_packet, packet, key.auth_key)
         if self.key_id == 0:
             self.key_id = key_id
-            self.sandbox.joined(self, key)
-        opened = await self._off_loop(len(packet), envelope.open_packet, packet, key.auth_key)
+            self.sandbox.presence.joined(self, key)
         await inbound.receive(self, key, opened)
 
     async def _plain(self, packet: bytes) -> None:
@@ -169,6 +181,7 @@ class Connection:
                 wait = self._outgoing[0].due - loop.time()
                 if wait > 0:
                     await asyncio.sleep(wait)
+                await self._thawed.wait()
                 await self._send(self._next_batch(loop.time()))
 
     def _next_batch(self, now: float) -> list[Outgoing]:

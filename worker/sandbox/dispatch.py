@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from pyrogram import raw
 
+from worker.log import get_logger
 from worker.sandbox import handlers
 from worker.sandbox.call import Call
 from worker.sandbox.faults import Action, RpcFault
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from worker.sandbox.faults import Rule
     from worker.sandbox.session import Session
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # File parts by the thousand would drown the journal; what fails is written down all the same.
 UNRECORDED = {"upload.saveBigFilePart", "upload.saveFilePart", "upload.getFile"}
@@ -70,6 +70,9 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
     method = method_name(query)
     key = sandbox.ledger.keys.get(session.key_id)
     assert key is not None
+    if session.layer != key.layer:
+        # A key's layer holds until another is named, over restarts of this server too.
+        sandbox.ledger.keys.set_layer(key.key_id, session.layer)
     account = None if key.user_id is None else sandbox.ledger.accounts.get(key.user_id)
     call = Call(sandbox, connection, session, key, account)
     if account and wants_updates and method.partition(".")[0] not in SILENT_NAMESPACES:
@@ -86,6 +89,9 @@ async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tu
     seconds = rule.seconds if rule else 0.0
     if action is Action.STALL:
         return Outcome(), "stalled by rule"
+    if action is Action.FREEZE:
+        call.connection.freeze()
+        return Outcome(), "frozen by rule"
     if action is Action.DISCONNECT:
         return Outcome(hang_up=True), "disconnected by rule"
     if action is Action.DELAY:

@@ -29,6 +29,7 @@ class Action(StrEnum):
     DISCONNECT = "disconnect"  # close the connection; nothing is applied
     DROP_REPLY = "drop_reply"  # apply it, then close the connection instead of answering
     MUTE = "mute"  # apply it and never answer; the connection stays open
+    FREEZE = "freeze"  # neither apply nor answer it, nor anything that follows on this connection
     CORRUPT = "corrupt"  # flip a byte of a file chunk; break the envelope of any other answer
     SHORT = "short"  # answer a file chunk with half of its bytes
 

@@ -27,7 +27,7 @@ SECONDS_BEHIND, SECONDS_AHEAD = 300, 30
 
 async def receive(connection: Connection, key: Key, opened: Opened) -> None:
     """Check a packet and work through the messages in it."""
-    session = connection.sandbox.session(key.key_id, opened.session_id)
+    session = connection.sandbox.session(key, opened.session_id)
     connection.adopt(session)
     complaint = _complaint(session, opened)
     if complaint:

@@ -8,17 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
+from pyrogram.raw.core import Vector
 
+from worker.log import get_logger
 from worker.sandbox import vocabulary
 from worker.sandbox.challenges import Challenges
 from worker.sandbox.connection import Connection
 from worker.sandbox.faults import Rules
+from worker.sandbox.layers import older
 from worker.sandbox.ledger import Ledger
+from worker.sandbox.presence import Presence
 from worker.sandbox.references import References
 from worker.sandbox.session import Session
-from worker.sandbox.shaping import Line, Shape
-from worker.sandbox.wire.framing import accept
+from worker.sandbox.shaping import Shape
+from worker.sandbox.wire.framing import TOO_MANY_CONNECTIONS, accept, transport_error
 from worker.sandbox.wire.rsa_key import load_or_make
 
 if TYPE_CHECKING:
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
 
     from worker.sandbox.ledger.rows import Key
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
+
+IDLE_SESSIONS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,10 @@ class SandboxOptions:
     account_mbps: float = 0.0
     # Seconds until a file reference has to be fetched anew; 0 means never.
     reference_lifetime: float = 0.0
+    # Connections of one address at once; the next is answered with transport error -429. 0 is unlimited.
+    connections_per_address: int = 0
+    # How far behind a client may be and still be told every single change of a channel.
+    difference_limit: int = 3000
     record_all_calls: bool = False
     as_json: bool = False
 
@@ -59,16 +68,15 @@ class Sandbox:
         self.ledger = Ledger(state, options.first_channel_id)
         self.rsa_key = load_or_make(state)
         self.rules = Rules()
-        self.shape = Shape(options.rtt_ms, options.mbps, options.account_mbps)
+        shape = Shape(options.rtt_ms, options.mbps, options.account_mbps)
+        self.presence = Presence(self.ledger, shape, options.connections_per_address)
         self.threads = ThreadPoolExecutor(2, thread_name_prefix="sandbox")
         self.challenges = Challenges()
         self.references = self._references()
         # Sends whose bytes are being put together: (account, box, peer, random_id).
         self.sending: set[tuple[int, int, int, int]] = set()
         self.port = 0
-        self._sessions: dict[tuple[int, int], Session] = {}
-        self._connections: dict[int, set[Connection]] = {}
-        self._account_lines: dict[int, Line] = {}
+        self._sessions: dict[int, dict[int, Session]] = {}
 
     def _references(self) -> References:
         db = self.ledger.db
@@ -82,75 +90,59 @@ class Sandbox:
         """Whether a repeated random_id is refused, instead of answered with the original message."""
         return self.ledger.db.setting("repeats_are_errors", "0") == "1"
 
-    def encode(self, result: Any, layer: int) -> bytes:  # noqa: ARG002 - older layers are translated here
+    def encode(self, result: Any, layer: int) -> bytes:
         """Return an object in the words of a client's layer."""
-        return bytes(result.write())
+        if 0 < layer <= older.OLD_LAYER:
+            result = older.translate(result)
+        return bytes(Vector(result) if isinstance(result, list) else result.write())
 
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection; whatever goes wrong on it ends it and nothing else."""
         address = writer.get_extra_info("peername")[0]
+        task = asyncio.current_task()
+        assert task is not None
+        crowded = self.presence.is_crowded(address)
+        self.presence.arrived(address, task)
         try:
             channel = await accept(reader, writer)
-            await Connection(self, channel, address).run()
+            if crowded:
+                await channel.send(transport_error(TOO_MANY_CONNECTIONS))
+            else:
+                await Connection(self, channel, address).run()
         except (asyncio.IncompleteReadError, ConnectionError) as end:
             log.debug("sandbox.connection.refused", address=address, reason=str(end))
+        finally:
+            self.presence.gone(address, task)
             writer.close()
 
-    def session(self, key_id: int, session_id: int) -> Session:
+    def session(self, key: Key, session_id: int) -> Session:
         """Return the session, making it when it is met for the first time."""
-        return self._sessions.setdefault((key_id, session_id), Session(key_id, session_id))
+        sessions = self._sessions.setdefault(key.key_id, {})
+        if session_id not in sessions:
+            _forget_idle(sessions)
+            sessions[session_id] = Session(key.key_id, session_id, key.layer)
+        return sessions[session_id]
 
     def forget_session(self, key_id: int, session_id: int) -> bool:
-        return self._sessions.pop((key_id, session_id), None) is not None
+        return self._sessions.get(key_id, {}).pop(session_id, None) is not None
 
     def sessions_of(self, user_id: int) -> list[Session]:
         """Return the sessions of an account that are to hear of news."""
-        found = []
-        for session in self._sessions.values():
-            if session.wants_updates:
-                key = self.ledger.keys.get(session.key_id)
-                if key is not None and key.user_id == user_id and not key.dead:
-                    found.append(session)
-        return found
+        return [
+            session
+            for key_id in self.ledger.keys.of(user_id)
+            for session in self._sessions.get(key_id, {}).values()
+            if session.wants_updates
+        ]
 
-    def line(self) -> Line:
-        return Line(self.shape)
-
-    def joined(self, connection: Connection, key: Key) -> None:
-        """A connection has shown its key. The same key from a second address at once kills it for good."""
-        others = self._connections.setdefault(key.key_id, set())
-        if any(other.address != connection.address for other in others):
-            self.ledger.keys.kill(key.key_id, "AUTH_KEY_DUPLICATED")
-        others.add(connection)
-        connection.journal_id = self.ledger.journal.connected(key.key_id, key.user_id, connection.address)
-        if key.user_id is not None:
-            self.share_line(connection, key.user_id)
-
-    def share_line(self, connection: Connection, user_id: int) -> None:
-        """All connections of an account share its bandwidth."""
-        shared = Shape(mbps=self.shape.account_mbps)
-        connection.line.shared = self._account_lines.setdefault(user_id, Line(shared))
-
-    def left(self, connection: Connection) -> None:
-        self._connections[connection.key_id].discard(connection)
-        self.ledger.journal.disconnected(connection.journal_id)
-
-    def authorised(self, key_id: int, user_id: int) -> None:
-        """A key has logged in: its open connections belong to the account from here on."""
-        for connection in self._connections.get(key_id, ()):
-            self.ledger.journal.authorised(connection.journal_id, user_id)
-            self.share_line(connection, user_id)
-
-    def hang_up_all_of(self, user_id: int) -> None:
-        for key_id, connections in self._connections.items():
-            key = self.ledger.keys.get(key_id)
-            if key is not None and key.user_id == user_id:
-                for connection in connections:
-                    connection.hang_up()
-
-    def close(self) -> None:
-        for connections in self._connections.values():
-            for connection in connections:
-                connection.hang_up()
+    async def close(self) -> None:
+        await self.presence.send_home()
         self.threads.shutdown(wait=False, cancel_futures=True)
         self.ledger.close()
+
+
+def _forget_idle(sessions: dict[int, Session]) -> None:
+    """Clients invent a session per start: of those nobody is connected with, the oldest go."""
+    idle = [session_id for session_id, session in sessions.items() if session.connection is None]
+    for session_id in idle[: max(0, len(idle) - IDLE_SESSIONS)]:
+        del sessions[session_id]

@@ -16,11 +16,11 @@ WAITING_UPDATES = 1000
 class Session:
     """What the server keeps per (key, session id). It outlives connections, not the server."""
 
-    def __init__(self, key_id: int, session_id: int) -> None:
+    def __init__(self, key_id: int, session_id: int, layer: int = 0) -> None:
         self.key_id = key_id
         self.session_id = session_id
         self.greeted = False
-        self.layer = 0
+        self.layer = layer
         self.wants_updates = False
         self.connection: Connection | None = None
         # Updates made while nobody was connected; the oldest give way: the client asks for the difference.

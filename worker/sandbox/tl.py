@@ -32,10 +32,6 @@ def boolean(value: bool) -> Encoded:
     return Encoded(Bool(value))
 
 
-def vector(items: list[Any], kind: Any = None) -> Encoded:
-    return Encoded(Vector(items, kind))
-
-
 def read_vector(data: bytes | None) -> list[Any]:
     """Return the objects of a stored vector, none of None."""
     return [] if data is None else list(TLObject.read(BytesIO(data)))

@@ -11,6 +11,8 @@ from typing import Any
 from pyrogram import raw
 from pyrogram.raw.core import Int, List, TLObject, Vector
 
+from worker.sandbox.layers import older
+
 
 class ObjectVector(Vector):  # type: ignore[misc]  # the library's classes are untyped
     """Vectors in queries hold objects unless the query says what else.
@@ -28,3 +30,4 @@ class ObjectVector(Vector):  # type: ignore[misc]  # the library's classes are u
 def install() -> None:
     """Make this process read like a server."""
     raw.all.objects[Vector.ID] = ObjectVector
+    raw.all.objects.update(older.readers())

@@ -106,13 +106,6 @@ async def parts_of(database: Database, set_id: int) -> list[SourcePart]:
         return [SourcePart(*part) for part in await connection.execute(_PARTS, {"set": set_id})]
 
 
-async def live_fences(database: Database) -> dict[int, int]:
-    """The sets that are claimed now, each with the fence of its owner."""
-    async with database.reading() as connection:
-        query = text("SELECT id, fence FROM archive_sets WHERE state = 'claimed'")
-        return {row.id: row.fence for row in await connection.execute(query)}
-
-
 async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
     parts = await connection.execute(_PARTS, {"set": row.id})
     return Claim(

@@ -84,3 +84,10 @@ async def bury_dead_workers(database: Database, silent_seconds: float) -> int:
             {"silent": silent_seconds},
         )
     return result.rowcount
+
+
+async def dead_among(database: Database, worker_ids: list[UUID]) -> list[UUID]:
+    """Those of these workers that have ended."""
+    async with database.reading() as connection:
+        query = text("SELECT id FROM workers WHERE id = ANY(:ids) AND stopped_at IS NOT NULL")
+        return list((await connection.execute(query, {"ids": worker_ids})).scalars())

@@ -1,61 +1,63 @@
-"""One folder per set and owner, gone when the work on the set ends."""
+"""One folder per process, in it one per set; each is gone when its work ends."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
-from dataclasses import dataclass
+import uuid
 from typing import TYPE_CHECKING
 
 from worker import faults
 from worker.errors import NotBeforeError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-_NAME = re.compile(r"set-(\d+)-(\d+)")
 _FULL_DISK_RETRY_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """A folder found on the disk, and whose it was."""
-
-    set_id: int
-    fence: int
-    path: Path
-
-
 class Workspace:
-    """The downloads of this host. Paths are made of our own numbers only."""
+    """The downloads of one process. Paths are made of our own numbers only."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, worker_id: uuid.UUID) -> None:
         self._root = root
+        self._own = root / str(worker_id)
 
     def folder(self, set_id: int, fence: int) -> Path:
         """Where this owner of the set keeps its files; a later owner never meets them."""
-        return self._root / f"set-{set_id}-{fence}"
+        return self._own / f"set-{set_id}-{fence}"
 
     async def open(self, set_id: int, fence: int) -> Path:
-        """Make the folder."""
+        """Make the folder of a set."""
         path = self.folder(set_id, fence)
         with faults.around("workspace.open"):
             await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
         return path
 
     async def remove(self, set_id: int, fence: int) -> None:
-        """Remove the folder and what is in it."""
+        """Remove the folder of a set and what is in it."""
         with faults.around("workspace.remove"):
             await asyncio.to_thread(shutil.rmtree, self.folder(set_id, fence), ignore_errors=True)
 
-    def leftovers(self) -> list[Leftover]:
-        """Every set's folder that is on the disk now."""
+    async def close(self) -> None:
+        """Remove everything of this process."""
+        with faults.around("workspace.close"):
+            await asyncio.to_thread(shutil.rmtree, self._own, ignore_errors=True)
+
+    def others(self) -> list[uuid.UUID]:
+        """The processes whose folders are on this disk, but for this one."""
         if not self._root.exists():
             return []
-        found = ((_NAME.fullmatch(path.name), path) for path in sorted(self._root.iterdir()))
-        return [Leftover(int(match[1]), int(match[2]), path) for match, path in found if match]
+        return [uuid.UUID(path.name) for path in sorted(self._root.iterdir()) if path != self._own]
+
+    async def remove_of(self, workers: Collection[uuid.UUID]) -> int:
+        """Remove what dead processes left; how many folders."""
+        for worker_id in workers:
+            with faults.around("workspace.sweep"):
+                await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
+        return len(workers)
 
 
 class PartFile:
@@ -70,14 +72,12 @@ class PartFile:
         """Write all of ``data``. A full disk is a reason to wait, not to fail."""
         view = memoryview(data)
         try:
-            while view:
-                view = view[os.write(self._fd, view) :]
+            with faults.around("workspace.append"):
+                while view:
+                    view = view[os.write(self._fd, view) :]
         except OSError as error:
-            raise NotBeforeError(
-                f"the disk took no more: {error.strerror}",
-                seconds=_FULL_DISK_RETRY_SECONDS,
-                remedy="free some space",
-            ) from error
+            what = f"the disk took no more: {error.strerror}"
+            raise NotBeforeError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
 
     def close(self) -> None:
         os.close(self._fd)

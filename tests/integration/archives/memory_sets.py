@@ -1,7 +1,6 @@
 """Sets whose parts lie in memory, so that tests can damage them without touching a disk."""
 
-from worker.archives.nursery import SetBytes
-from worker.archives.reader import Part
+from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_set import PostedFile
 from worker.domain.grouping import group
 from worker.domain.listing import Limits

@@ -1,17 +1,24 @@
 import asyncio
+import os
+import time
 
 import pytest
 from pyrogram import errors, raw
-from running_sandbox import log_in
+from pyrogram.crypto import mtproto
+from pyrogram.raw.core import Message
+from running_sandbox import RunningSandbox, log_in
 
 
-async def show_key_from_elsewhere(sandbox, auth_key_id):
-    """Name a key from a second loopback address; the rest is no envelope, so the server hangs up."""
+async def ping_from_elsewhere(sandbox, session):
+    """Send one well-sealed ping with a session's key from a second loopback address, and wait for any answer."""
     host, port = sandbox.facts["host"], sandbox.facts["port"]
     reader, writer = await asyncio.open_connection(host, port, local_addr=("127.0.0.2", 0))
-    packet = auth_key_id + bytes(16 + 64)
+    ping = raw.functions.Ping(ping_id=1)
+    msg_id = int(time.time() * 2**32) & ~0b11
+    message = Message(ping, msg_id, 0, len(ping.write()))
+    packet = mtproto.pack(message, session.salt, os.urandom(8), session.auth_key, session.auth_key_id)
     writer.write(b"\xef" + bytes([len(packet) // 4]) + packet)
-    assert await reader.read() == b""
+    assert await reader.read(1)
     writer.close()
 
 
@@ -82,7 +89,7 @@ async def test_logging_out_ends_the_authorisation(sandbox, tmp_path, phone):
 async def test_one_key_from_two_addresses_is_dead_for_good(sandbox, tmp_path, phone):
     async with sandbox.logged_in(phone, tmp_path) as client:
         auth_key_id = client.session.auth_key_id
-        await show_key_from_elsewhere(sandbox, auth_key_id)
+        await ping_from_elsewhere(sandbox, client.session)
         with pytest.raises(errors.AuthKeyDuplicated):
             await client.invoke(raw.functions.updates.GetState())
     again = sandbox.client(phone.strip("+"), tmp_path)
@@ -95,7 +102,29 @@ async def test_one_key_from_two_addresses_is_dead_for_good(sandbox, tmp_path, ph
 
 async def test_one_key_from_two_addresses_one_after_the_other_is_fine(sandbox, tmp_path, phone):
     async with sandbox.logged_in(phone, tmp_path) as client:
-        auth_key_id = client.session.auth_key_id
-    await show_key_from_elsewhere(sandbox, auth_key_id)
+        session = client.session
+    await ping_from_elsewhere(sandbox, session)
     async with sandbox.logged_in(phone, tmp_path) as client:
         await client.invoke(raw.functions.updates.GetState())
+
+
+async def test_a_key_that_is_only_named_and_not_proved_is_not_harmed(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        host, port = sandbox.facts["host"], sandbox.facts["port"]
+        reader, writer = await asyncio.open_connection(host, port, local_addr=("127.0.0.2", 0))
+        packet = client.session.auth_key_id + bytes(16 + 64)
+        writer.write(b"\xef" + bytes([len(packet) // 4]) + packet)
+        assert await reader.read() == b""
+        writer.close()
+        await client.invoke(raw.functions.updates.GetState())
+
+
+async def test_too_many_connections_from_one_address_are_turned_away(phone, tmp_path):
+    running = RunningSandbox.start("--connections-per-address", "1")
+    async with running.logged_in(phone, tmp_path):
+        reader, writer = await asyncio.open_connection(running.facts["host"], running.facts["port"])
+        writer.write(b"\xee\xee\xee\xee")
+        answer = await reader.read()
+        writer.close()
+    running.stop()
+    assert answer == (4).to_bytes(4, "little") + (-429).to_bytes(4, "little", signed=True)

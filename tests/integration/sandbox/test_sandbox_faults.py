@@ -19,8 +19,10 @@ async def posted(sandbox, tmp_path, phone):
 
 
 @pytest.fixture
-async def client(sandbox, tmp_path, phone):
+async def client(sandbox, tmp_path, phone, posted):
+    """A client that knows the channel."""
     async with sandbox.logged_in(phone, tmp_path) as client:
+        await peer_of(client, posted)
         yield client
 
 
@@ -41,7 +43,7 @@ async def document_in(client, channel_id):
 
 
 async def send(client, channel_id, text, random_id, **options):
-    peer = await peer_of(client, channel_id)
+    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
     query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=random_id)
     return await client.session.invoke(query, retries=1, **options)
 
@@ -80,6 +82,15 @@ async def test_a_stalled_send_is_neither_applied_nor_answered(sandbox, posted, c
     with pytest.raises(TimeoutError):
         await send(client, posted, "stalled", 1, timeout=0.5)
     assert await sent_texts(sandbox, posted) == []
+
+
+async def test_a_frozen_connection_answers_nothing_more_and_stays_open(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "freeze")
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            await send(client, posted, "frozen", 1, timeout=0.5)
+    assert await sent_texts(sandbox, posted) == []
+    assert client.session.connection.protocol.writer.is_closing() is False
 
 
 async def test_a_disconnected_send_is_not_applied(sandbox, posted, client):

@@ -76,7 +76,7 @@ def distant_sandbox(request, tmp_path):
 
 
 @pytest.mark.parametrize("transport", ["abridged", "intermediate"])
-@pytest.mark.parametrize("name", ["telethon", "kurigram"])
+@pytest.mark.parametrize("name", ["telethon", "kurigram", "pyrogram"])
 async def test_a_stock_client_does_everything(distant_sandbox, tmp_path, phone, other, name, transport):
     await distant_sandbox.admin.create_account(phone, "Safe", password="correct horse")
     check(await walk(name, given_by(distant_sandbox, tmp_path, phone, other, transport, TWELVE_MIB)))

@@ -12,8 +12,11 @@ from pyrogram.raw.core import Vector
 
 from worker.sandbox import media, news, srp
 from worker.sandbox.admin.commands import account_of, command
+from worker.sandbox.handlers.forum import ICON_COLOR
+from worker.sandbox.handlers.invites import PREFIX
 from worker.sandbox.ledger.database import new_id
 from worker.sandbox.ledger.rows import Role
+from worker.sandbox.shaping import Shape
 
 if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Message
@@ -150,11 +153,11 @@ async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> 
 @command
 async def create_topic(sandbox: Sandbox, channel_id: int, title: str) -> dict[str, Any]:
     channel = sandbox.ledger.channels.need(channel_id)
-    action = raw.types.MessageActionTopicCreate(title=title, icon_color=0x6FB9F0)
+    action = raw.types.MessageActionTopicCreate(title=title, icon_color=ICON_COLOR)
     message, _ = sandbox.ledger.messages.add(
-        channel_id, channel.creator, action=action.write(), kind="service"
+        channel_id, channel.creator, opens_topic=True, action=action.write(), kind="service"
     )
-    sandbox.ledger.channels.add_topic(channel_id, message.id, title, 0x6FB9F0, channel.creator)
+    sandbox.ledger.channels.add_topic(channel_id, message.id, title, ICON_COLOR, channel.creator)
     return {"topic_id": message.id}
 
 
@@ -197,6 +200,11 @@ async def set_repeats(sandbox: Sandbox, *, as_errors: bool) -> None:
 
 
 @command
+async def set_shape(sandbox: Sandbox, *, rtt_ms: float, mbps: float, account_mbps: float) -> None:
+    sandbox.presence.reshape(Shape(rtt_ms, mbps, account_mbps))
+
+
+@command
 async def expire_references(sandbox: Sandbox) -> None:
     sandbox.ledger.db.set("reference_generation", str(sandbox.references.expire_all()))
 
@@ -209,4 +217,17 @@ async def lose_parts(sandbox: Sandbox, phone: str, parts: list[int]) -> dict[str
 @command
 async def disconnect(sandbox: Sandbox, phone: str) -> None:
     """Cut every connection of the account."""
-    sandbox.hang_up_all_of(account_of(sandbox, phone).user_id)
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.hang_up()
+
+
+@command
+async def freeze(sandbox: Sandbox, phone: str) -> None:
+    """Let every connection of the account fall silent without closing it."""
+    for connection in sandbox.presence.of(account_of(sandbox, phone).user_id):
+        connection.freeze()
+
+
+@command
+async def invite_link(sandbox: Sandbox, channel_id: int) -> str:
+    return PREFIX + sandbox.ledger.channels.invite(channel_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
+from worker.log import get_logger
 from worker.sandbox.admin import arrange, report
 from worker.sandbox.admin.commands import COMMANDS
 from worker.sandbox.faults import RpcFault
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from worker.sandbox.server import Sandbox
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 MAX_LINE = 1 << 24
 # Importing them is what fills the registry.

@@ -28,7 +28,7 @@ def _check_number(call: Call, phone: str) -> None:
 
 def _logged_in(call: Call, account: Account) -> Any:
     call.ledger.keys.authorise(call.key.key_id, account.user_id)
-    call.sandbox.authorised(call.key.key_id, account.user_id)
+    call.sandbox.presence.authorised(call.key.key_id, account.user_id)
     return raw.types.auth.Authorization(user=View(call.sandbox, account).user(account))
 
 
@@ -129,5 +129,5 @@ async def import_authorization(call: Call, query: Any) -> Any:
     if dc_id is None or account is None:
         raise RpcFault(400, "AUTH_BYTES_INVALID")
     call.ledger.keys.authorise(call.key.key_id, account.user_id, dc_id)
-    call.sandbox.authorised(call.key.key_id, account.user_id)
+    call.sandbox.presence.authorised(call.key.key_id, account.user_id)
     return raw.types.auth.Authorization(user=View(call.sandbox, account).user(account))

@@ -13,7 +13,6 @@ from worker.sandbox.ledger.messages import Window
 from worker.sandbox.ledger.rows import Role
 from worker.sandbox.peers import administered, channel_of, readable, user_of
 from worker.sandbox.render import View
-from worker.sandbox.tl import boolean
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
@@ -180,13 +179,3 @@ async def get_participants(call: Call, query: Any) -> Any:
         chats=[],
         users=view.users(member.user_id for member in page),
     )
-
-
-@handles(raw.functions.channels.UpdateUsername)
-async def update_username(call: Call, query: Any) -> Any:
-    place = administered(call, query.channel)
-    other = call.ledger.channels.by_username(query.username) if query.username else None
-    if other is not None and other.channel_id != place.box:
-        raise RpcFault(400, "USERNAME_OCCUPIED")
-    call.ledger.channels.change(place.box, username=query.username or None)
-    return boolean(True)

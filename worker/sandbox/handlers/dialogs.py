@@ -1,4 +1,4 @@
-"""Lists of chats, and invitations into them."""
+"""Lists of chats: channels and private ones, newest first, in pages and folders."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pyrogram import raw
 
 from worker.sandbox import news
-from worker.sandbox.faults import RpcFault
-from worker.sandbox.handlers.channels import enter
 from worker.sandbox.handlers.registry import handles
 from worker.sandbox.ledger.messages import Window
-from worker.sandbox.peers import administered, channel_of
+from worker.sandbox.peers import channel_of
 from worker.sandbox.render import View
 
 if TYPE_CHECKING:
@@ -21,50 +19,69 @@ if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Channel, Member, Message
 
 MAX_PAGE = 100
-INVITE_PREFIX = "https://t.me/+"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One chat of the list, with its newest message."""
+    """One chat of the list with its newest message; a private chat has neither channel nor member."""
 
-    member: Member
-    channel: Channel
+    peer_id: int
     top: Message | None
+    channel: Channel | None = None
+    member: Member | None = None
+
+    @property
+    def folder(self) -> int:
+        return self.member.folder if self.member else 0
 
     @property
     def order(self) -> tuple[int, int]:
-        return (self.top.date if self.top else self.channel.date, self.channel.channel_id)
+        date = self.top.date if self.top else self.channel.date if self.channel else 0
+        return (date, self.peer_id)
 
 
 def _entries(call: Call, folder: int | None) -> list[Entry]:
-    entries = [
+    channels = [
         Entry(
-            member,
-            call.ledger.channels.need(member.channel_id),
+            member.channel_id,
             call.ledger.messages.newest(member.channel_id, member.first_id),
+            call.ledger.channels.need(member.channel_id),
+            member,
         )
         for member in call.ledger.channels.of(call.me.user_id)
-        if folder is None or member.folder == folder
     ]
+    box = -call.me.user_id
+    private = [
+        Entry(peer_id, call.ledger.messages.newest(box, peer_id=peer_id))
+        for peer_id in call.ledger.messages.peers_in(box)
+    ]
+    entries = [entry for entry in (*channels, *private) if folder is None or entry.folder == folder]
     return sorted(entries, key=lambda entry: entry.order, reverse=True)
 
 
 def _dialog(call: Call, entry: Entry) -> Any:
-    member = entry.member
-    unread = Window(first_id=max(member.first_id, member.read_max + 1))
+    channel, member = entry.channel, entry.member
+    unread = 0
+    if channel is not None and member is not None:
+        window = Window(first_id=max(member.first_id, member.read_max + 1))
+        unread = call.ledger.messages.count(channel.channel_id, window)
+    peer = (
+        raw.types.PeerChannel(channel_id=entry.peer_id)
+        if channel is not None
+        else raw.types.PeerUser(user_id=entry.peer_id)
+    )
     return raw.types.Dialog(
-        peer=raw.types.PeerChannel(channel_id=entry.channel.channel_id),
+        peer=peer,
         top_message=entry.top.id if entry.top else 0,
-        read_inbox_max_id=member.read_max,
-        read_outbox_max_id=entry.channel.last_id,
-        unread_count=call.ledger.messages.count(entry.channel.channel_id, unread),
+        read_inbox_max_id=member.read_max if member else 0,
+        read_outbox_max_id=channel.last_id if channel else 0,
+        unread_count=unread,
         unread_mentions_count=0,
         unread_reactions_count=0,
         unread_poll_votes_count=0,
         notify_settings=raw.types.PeerNotifySettings(),
-        pts=entry.channel.pts,
-        folder_id=member.folder or None,
+        pts=channel.pts if channel else None,
+        folder_id=entry.folder or None,
     )
 
 
@@ -74,7 +91,7 @@ def _parts(call: Call, entries: list[Entry]) -> dict[str, Any]:
     return {
         "dialogs": [_dialog(call, entry) for entry in entries],
         "messages": [view.message(message) for message in tops],
-        "chats": [view.channel(entry.channel) for entry in entries],
+        "chats": [view.channel(entry.channel) for entry in entries if entry.channel],
         "users": view.authors_of(tops),
     }
 
@@ -83,10 +100,10 @@ def _parts(call: Call, entries: list[Entry]) -> dict[str, Any]:
 async def get_dialogs(call: Call, query: Any) -> Any:
     entries = _entries(call, query.folder_id)
     following = entries
-    if isinstance(query.offset_peer, raw.types.InputPeerChannel):
-        ids = [entry.channel.channel_id for entry in entries]
-        if query.offset_peer.channel_id in ids:
-            following = entries[ids.index(query.offset_peer.channel_id) + 1 :]
+    offset = getattr(query.offset_peer, "channel_id", None) or getattr(query.offset_peer, "user_id", None)
+    ids = [entry.peer_id for entry in entries]
+    if offset in ids:
+        following = entries[ids.index(offset) + 1 :]
     elif query.offset_date:
         following = [entry for entry in entries if entry.order[0] < query.offset_date]
     page = following[: max(1, min(query.limit, MAX_PAGE))]
@@ -103,7 +120,7 @@ async def get_pinned_dialogs(call: Call, _query: Any) -> Any:
 @handles(raw.functions.messages.GetPeerDialogs)
 async def get_peer_dialogs(call: Call, query: Any) -> Any:
     wanted = {channel_of(call, item.peer).channel_id for item in query.peers}
-    return _peer_dialogs(call, [e for e in _entries(call, None) if e.channel.channel_id in wanted])
+    return _peer_dialogs(call, [entry for entry in _entries(call, None) if entry.peer_id in wanted])
 
 
 def _peer_dialogs(call: Call, entries: list[Entry]) -> Any:
@@ -112,48 +129,15 @@ def _peer_dialogs(call: Call, entries: list[Entry]) -> Any:
     return raw.types.messages.PeerDialogs(**_parts(call, entries), state=state)
 
 
+@handles(raw.functions.messages.GetDialogFilters)
+async def get_dialog_filters(_call: Call, _query: Any) -> Any:
+    return raw.types.messages.DialogFilters(filters=[])
+
+
 @handles(raw.functions.folders.EditPeerFolders)
 async def edit_peer_folders(call: Call, query: Any) -> Any:
+    """Archive (folder 1) or bring back (folder 0)."""
     for item in query.folder_peers:
         channel = channel_of(call, item.peer)
         call.ledger.channels.set_folder(channel.channel_id, call.me.user_id, item.folder_id)
     return news.updates([], [], [])
-
-
-@handles(raw.functions.messages.ExportChatInvite)
-async def export_chat_invite(call: Call, query: Any) -> Any:
-    place = administered(call, query.peer)
-    invite = call.ledger.channels.invite(place.box, renew=bool(query.legacy_revoke_permanent))
-    return raw.types.ChatInviteExported(
-        link=INVITE_PREFIX + invite, admin_id=call.me.user_id, date=int(time.time()), permanent=True
-    )
-
-
-def _invited(call: Call, invite: str) -> Channel:
-    channel = call.ledger.channels.by_invite(invite)
-    if channel is None:
-        raise RpcFault(400, "INVITE_HASH_EXPIRED")
-    return channel
-
-
-@handles(raw.functions.messages.CheckChatInvite)
-async def check_chat_invite(call: Call, query: Any) -> Any:
-    channel = _invited(call, query.hash)
-    member = call.ledger.channels.member(channel.channel_id, call.me.user_id)
-    if member is not None and member.inside:
-        return raw.types.ChatInviteAlready(chat=View(call.sandbox, call.me).channel(channel))
-    return raw.types.ChatInvite(
-        title=channel.title,
-        photo=raw.types.PhotoEmpty(id=0),
-        participants_count=len(call.ledger.channels.members(channel.channel_id)),
-        color=0,
-        channel=True,
-        broadcast=bool(channel.broadcast) or None,
-        megagroup=not channel.broadcast or None,
-        about=channel.about or None,
-    )
-
-
-@handles(raw.functions.messages.ImportChatInvite)
-async def import_chat_invite(call: Call, query: Any) -> Any:
-    return enter(call, _invited(call, query.hash), by_invite=True)

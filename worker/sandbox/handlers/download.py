@@ -9,7 +9,6 @@ from pyrogram import raw
 
 from worker.sandbox.faults import RpcFault
 from worker.sandbox.handlers.registry import handles
-from worker.sandbox.tl import vector
 from worker.sandbox.upload_rules import KIB, MIB, range_refusal
 
 if TYPE_CHECKING:
@@ -52,4 +51,4 @@ async def get_file_hashes(call: Call, query: Any) -> Any:
         data = call.ledger.blobs.read(document.document_id, offset, HASHED_RANGE)
         digest = hashlib.sha256(data).digest()
         hashes.append(raw.types.FileHash(offset=offset, limit=len(data), hash=digest))
-    return vector(hashes)
+    return hashes

@@ -11,7 +11,7 @@ from worker.sandbox.faults import RpcFault
 from worker.sandbox.handlers.registry import handles
 from worker.sandbox.peers import readable, writable
 from worker.sandbox.render import View
-from worker.sandbox.tl import boolean, write_vector
+from worker.sandbox.tl import write_vector
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
@@ -70,10 +70,3 @@ def _delete(call: Call, place: Place, ids: list[int]) -> Any:
             besides=call.session,
         )
     return raw.types.messages.AffectedMessages(pts=pts, pts_count=len(gone))
-
-
-@handles(raw.functions.channels.ReadHistory)
-async def read_history(call: Call, query: Any) -> Any:
-    place = readable(call, query.channel)
-    call.ledger.channels.set_read(place.box, call.me.user_id, query.max_id)
-    return boolean(True)

@@ -11,7 +11,6 @@ from worker.sandbox.handlers.registry import handles
 from worker.sandbox.ledger.messages import Window
 from worker.sandbox.peers import readable, user_of
 from worker.sandbox.render import View
-from worker.sandbox.tl import vector
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
@@ -106,7 +105,7 @@ async def get_search_counters(call: Call, query: Any) -> Any:
                 filter=wanted, count=call.ledger.messages.count(place.box, window)
             )
         )
-    return vector(counters)
+    return counters
 
 
 @handles(raw.functions.channels.GetMessages)
@@ -128,6 +127,8 @@ def _by_id(call: Call, place: Place, named: list[Any]) -> Any:
     peer = raw.types.PeerChannel(channel_id=place.box) if place.channel else None
     for item in named:
         message = call.ledger.messages.get(place.box, item.id)
+        if isinstance(item, raw.types.InputMessageReplyTo) and message is not None:
+            message = call.ledger.messages.get(place.box, message.reply_to or 0)
         if message is None or message.id < place.first_id:
             shown.append(raw.types.MessageEmpty(id=item.id, peer_id=peer))
         else:

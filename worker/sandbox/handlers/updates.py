@@ -9,6 +9,7 @@ from pyrogram import raw
 
 from worker.sandbox import news
 from worker.sandbox.handlers.registry import handles
+from worker.sandbox.ledger.messages import Window
 from worker.sandbox.peers import readable
 from worker.sandbox.render import View
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from worker.sandbox.call import Call
     from worker.sandbox.ledger.messages import Event
     from worker.sandbox.ledger.rows import Message
+    from worker.sandbox.peers import Place
 
 MAX_STEPS = 100
 
@@ -83,8 +85,10 @@ async def get_channel_difference(call: Call, query: Any) -> Any:
     newest = call.ledger.messages.pts(place.box)
     if not events:
         return raw.types.updates.ChannelDifferenceEmpty(pts=newest, final=True, timeout=30)
-    fresh, others, spoken_of = _told(call, place.box, events, place.first_id)
     view = View(call.sandbox, call.me)
+    if newest - query.pts > call.sandbox.options.difference_limit:
+        return _too_long(call, place)
+    fresh, others, spoken_of = _told(call, place.box, events, place.first_id)
     return raw.types.updates.ChannelDifference(
         pts=events[-1].pts,
         final=events[-1].pts >= newest or None,
@@ -93,4 +97,31 @@ async def get_channel_difference(call: Call, query: Any) -> Any:
         other_updates=others,
         chats=[view.channel(place.channel)],
         users=view.authors_of(spoken_of),
+    )
+
+
+def _too_long(call: Call, place: Place) -> Any:
+    """Too far behind: the client gets the newest page and starts anew from there."""
+    assert place.channel is not None
+    view = View(call.sandbox, call.me)
+    messages = call.ledger.messages.page(place.box, Window(first_id=place.first_id, limit=20))
+    dialog = raw.types.Dialog(
+        peer=raw.types.PeerChannel(channel_id=place.box),
+        top_message=messages[0].id if messages else 0,
+        read_inbox_max_id=0,
+        read_outbox_max_id=0,
+        unread_count=0,
+        unread_mentions_count=0,
+        unread_reactions_count=0,
+        unread_poll_votes_count=0,
+        notify_settings=raw.types.PeerNotifySettings(),
+        pts=place.channel.pts,
+    )
+    return raw.types.updates.ChannelDifferenceTooLong(
+        final=True,
+        timeout=30,
+        dialog=dialog,
+        messages=[view.message(message) for message in messages],
+        chats=[view.channel(place.channel)],
+        users=view.authors_of(messages),
     )

@@ -10,7 +10,6 @@ from worker.sandbox.faults import RpcFault
 from worker.sandbox.handlers.registry import handles
 from worker.sandbox.peers import user_of
 from worker.sandbox.render import View
-from worker.sandbox.tl import vector
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
@@ -26,7 +25,7 @@ async def get_users(call: Call, query: Any) -> Any:
         except RpcFault:
             # The real server leaves out whom it does not know instead of refusing the whole list.
             continue
-    return vector(found)
+    return found
 
 
 @handles(raw.functions.users.GetFullUser)

@@ -31,6 +31,11 @@ class Keys:
     def get(self, key_id: int) -> Key | None:
         return maybe(Key, self._db.one("SELECT * FROM auth_keys WHERE key_id = ?", key_id))
 
+    def of(self, user_id: int) -> list[int]:
+        """Return the living keys of an account."""
+        rows = self._db.all("SELECT key_id FROM auth_keys WHERE user_id = ? AND dead = ''", user_id)
+        return [row["key_id"] for row in rows]
+
     def authorise(self, key_id: int, user_id: int, dc_id: int | None = None) -> None:
         self._db.run(
             "UPDATE auth_keys SET user_id = ?, pending_user_id = NULL, dc_id = coalesce(?, dc_id)"

@@ -64,7 +64,9 @@ class Messages:
         self._db.insert("events", box=box, pts=pts, pts_count=pts_count, kind=kind, ids=json.dumps(ids))
         return int(pts)
 
-    def add(self, box: int, from_id: int, **columns: Any) -> tuple[Message, int]:
+    def add(
+        self, box: int, from_id: int, *, opens_topic: bool = False, **columns: Any
+    ) -> tuple[Message, int]:
         """Append a message, remember its ``random_id`` and return it with the box's new pts, all at once."""
         table, column, key = self._owner(box)
         with self._db.transaction():
@@ -72,6 +74,8 @@ class Messages:
                 f"UPDATE {table} SET last_id = last_id + 1 WHERE {column} = ? RETURNING last_id",  # noqa: S608 - two literals
                 key,
             )
+            if opens_topic:
+                columns["topic_id"] = message_id
             self._db.insert(
                 "messages", box=box, id=message_id, from_id=from_id, date=int(time.time()), **columns
             )
@@ -150,6 +154,11 @@ class Messages:
             build(Message, row)
             for row in self._db.all("SELECT * FROM messages WHERE box = ? ORDER BY id", box)
         ]
+
+    def peers_in(self, box: int) -> list[int]:
+        """Return whom a private box has messages with."""
+        rows = self._db.all("SELECT DISTINCT peer_id FROM messages WHERE box = ? AND NOT deleted", box)
+        return [row["peer_id"] for row in rows]
 
     def newest(self, box: int, first_id: int = 0, peer_id: int | None = None) -> Message | None:
         found = self.page(box, Window(limit=1, first_id=first_id, peer_id=peer_id))

@@ -9,6 +9,8 @@ CREATE TABLE IF NOT EXISTS auth_keys (
   dead TEXT NOT NULL DEFAULT ''
 );
 
+CREATE INDEX IF NOT EXISTS auth_keys_by_user ON auth_keys (user_id);
+
 CREATE TABLE IF NOT EXISTS accounts (
   user_id INTEGER PRIMARY KEY, phone TEXT NOT NULL UNIQUE, first_name TEXT NOT NULL,
   last_name TEXT NOT NULL DEFAULT '', username TEXT UNIQUE,

@@ -23,6 +23,14 @@ PADDED_TAG = b"\xdd" * 4
 MAX_PACKET = 1 << 24
 
 
+KEY_UNKNOWN, TOO_MANY_CONNECTIONS = -404, -429
+
+
+def transport_error(code: int) -> bytes:
+    """A packet of four bytes is an error of the transport itself."""
+    return code.to_bytes(4, "little", signed=True)
+
+
 class FramingError(ConnectionError):
     """The peer does not speak a framing this server knows."""
 

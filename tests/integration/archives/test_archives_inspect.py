@@ -1,7 +1,7 @@
 import json
 
+import archive_samples as samples
 import pytest
-import samples
 from click.testing import CliRunner
 
 from worker.cli.archives import archives

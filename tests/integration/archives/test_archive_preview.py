@@ -1,20 +1,19 @@
 import io
+import re
 
+import archive_samples as samples
 import memory_sets
 import pytest
-import samples
 from PIL import Image
 
 from worker.archives.thumbnail import EDGE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-READABLE = [
-    name
-    for name in samples.MAKERS
-    if "encrypted" not in name and "sparse" not in name and "empty" not in name
-    and name not in ("zip_sevenzip_aes", "zip_cp437", "zip_bzip2_and_lzma", "rar5_tool_solid", "rar5_tool_volumes")
-]  # fmt: skip
+# Not to be had: encrypted members, methods without a decoder here, samples without a picture.
+WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma|rar5_tool|ppmd")
+READABLE = [name for name in samples.MAKERS if not WITHOUT.search(name)]
+NOTHING_TO_SEE = ["sevenzip_python_encrypted_names", "rar4_encrypted", "zip_empty", "tar_empty"]
 
 
 async def preview_of(nursery, bodies):
@@ -52,9 +51,7 @@ async def test_pictures_of_every_kind_are_thumbnailed(mode, nursery):
         assert image.size == (320, 64)
 
 
-@pytest.mark.parametrize(
-    "name", ["sevenzip_python_encrypted_names", "rar4_encrypted", "zip_empty", "tar_empty"]
-)
+@pytest.mark.parametrize("name", NOTHING_TO_SEE)
 async def test_where_no_picture_can_be_read_there_is_no_preview(name, tmp_path, nursery):
     sample = samples.build(name, tmp_path)
     assert await preview_of(nursery, {file.name: file.read_bytes() for file in sample.files}) is None

@@ -4,10 +4,10 @@ import random
 import re
 from itertools import pairwise
 
+import archive_samples as samples
 import memory_sets
 import pytest
 import rar_writer
-import samples
 
 from worker.archives.reader import FileReader, Part
 from worker.domain.listing import Limits, Mark

@@ -10,11 +10,11 @@ import tarfile
 import zipfile
 import zlib
 
+import archive_samples as samples
 import memory_sets
 import psutil
 import pytest
 import rar_writer
-import samples
 
 from worker.archives.nursery import Nursery
 from worker.domain.listing import Limits, Mark
@@ -143,6 +143,13 @@ async def test_p13_a_stream_that_takes_too_long_is_cut_off_and_marked(nursery):
     body = gzip.compress(info.tobuf(tarfile.GNU_FORMAT)) + zeros_gz(16 * 1024)
     assert await marks_of(nursery, "a.tar.gz", body, Limits(wall_seconds=0.5)) == {Mark.TIME_LIMIT}
     assert await marks_of(nursery, "a.tar.gz", body, Limits(cpu_seconds=1)) == {Mark.TIME_LIMIT}
+
+
+async def test_p5_a_single_file_is_complete_as_posted_even_if_it_kills_its_parser(nursery):
+    body = gzip.compress(tarfile.TarInfo("x").tobuf(tarfile.GNU_FORMAT)) + zeros_gz(16 * 1024)
+    complete, result = await memory_sets.examined(nursery, {"a.tar.gz": body}, Limits(wall_seconds=0.5))
+    assert complete
+    assert Mark.TIME_LIMIT in result.listing.marks
 
 
 async def test_p13_a_header_that_wants_all_memory_is_cut_off_and_marked(nursery):

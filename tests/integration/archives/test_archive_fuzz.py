@@ -1,7 +1,7 @@
 """Damage every sample; the answer must come, in time, and must be honest.
 
-``FUZZ_SECONDS`` is the time box (20 s unless told). ``FUZZ_SECONDS=0`` means no box: all 50 cuts and all 500 flips
-of every sample. A failure names the sample and the damage, which ``FUZZ_SEED`` repeats.
+``FUZZ_SECONDS`` is the time box (20 s unless told). ``FUZZ_SECONDS=0`` means no box: all 50 cuts and all 500
+flips of every sample. A failure names the sample and the damage, which ``FUZZ_SEED`` repeats.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import os
 import random
 import time
 
+import archive_samples as samples
 import memory_sets
 import pytest
-import samples
 
 from worker.domain.listing import Mark
 

@@ -1,0 +1,264 @@
+"""A Telegram, a database, accounts and channels, and worker processes that may be killed."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+
+from worker.config.settings import Settings
+from worker.domain.marker import find_marker
+from worker.fleet.process import telegram_server
+from worker.fleet.setup import log_in
+from worker.sandbox.admin_client import SandboxAdmin
+from worker.store import channels
+from worker.store.database import Database
+from worker.store.sealing import Sealer
+
+ROOT = Path(__file__).resolve().parents[2]
+PHONES = ("+10000000001", "+10000000002")
+SECRET_KEY = "A" * 43 + "="
+LEASE_SECONDS = 2.0
+DRAIN_SECONDS = 30.0
+
+
+class Workers:
+    """Starts worker processes by forking from one that has everything imported."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._server = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "fork_server.py")],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.logs: list[Path] = []
+
+    def start(self, *argv: str, env: dict[str, str]) -> int:
+        log = self._folder / f"run-{len(self.logs):04d}.log"
+        self.logs.append(log)
+        return self._ask(do="start", argv=argv, env=env, log=str(log))["pid"]
+
+    def wait(self, pid: int) -> dict:
+        return self._ask(do="wait", pid=pid)
+
+    def until_stopped(self, pid: int) -> dict:
+        return self._ask(do="until_stopped", pid=pid)
+
+    def _ask(self, **what) -> dict:
+        self._server.stdin.write(json.dumps(what) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    def close(self) -> None:
+        self._server.stdin.close()
+        self._server.wait(timeout=10)
+
+
+@dataclass
+class World:
+    """Everything a crash test needs, and the invariants that must hold whatever was killed."""
+
+    folder: Path
+    database_url: str
+    facts: dict
+    admin: SandboxAdmin
+    workers: Workers
+    sources: list[int] = field(default_factory=list)
+    destination: int = 0
+    posted: int = 0
+
+    def env(self, faults: str = "", **more: str) -> dict[str, str]:
+        return {
+            "WORKER_DATABASE_URL": self.database_url,
+            "WORKER_SECRET_KEY": SECRET_KEY,
+            "WORKER_DATA_DIR": str(self.folder / "data"),
+            "WORKER_TELEGRAM__API_ID": "1",
+            "WORKER_TELEGRAM__API_HASH": "0123456789abcdef0123456789abcdef",
+            "WORKER_TELEGRAM__HOST": self.facts["host"],
+            "WORKER_TELEGRAM__PORT": str(self.facts["port"]),
+            "WORKER_TELEGRAM__PUBLIC_KEY": self.facts["public_key"],
+            "WORKER_TELEGRAM__CALL_TIMEOUT_SECS": "5",
+            "WORKER_LEASE__LEASE_SECS": str(LEASE_SECONDS),
+            "WORKER_LEASE__HEARTBEAT_SECS": "0.3",
+            "WORKER_FLEET__BUSY_RETRY_SECS": "0.2",
+            "WORKER_FLEET__RETRY_BASE_SECS": "0.2",
+            "WORKER_FAULTS": faults,
+            **more,
+        }
+
+    async def run(self, *argv: str, faults: str = "") -> dict:
+        pid = self.workers.start(*argv, env=self.env(faults))
+        return await asyncio.to_thread(self.workers.wait, pid)
+
+    async def post_archive(self, *sources: int, size: int = 60_000) -> Path:
+        """A new zip, posted in each of these sources."""
+        self.posted += 1
+        path = self.folder / f"archive-{self.posted}.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("data.bin", os.urandom(size))
+        for source in sources:
+            await self.admin.post_document(source, path, path.name)
+        return path
+
+    async def drain(self, *argv: str) -> None:
+        """Run the fleet until everything is dealt with and the dead are buried."""
+        started = time.monotonic()
+        while True:
+            ended = await self.run("run", "--once", *argv)
+            assert ended == {"exit": 0}, self.workers.logs[-1].read_text()
+            left = await self._unfinished()
+            if not left:
+                return
+            assert time.monotonic() - started < DRAIN_SECONDS, (left, self.workers.logs[-1].read_text())
+
+    async def _unfinished(self) -> dict[str, int]:
+        rows = await self.fetch(
+            """
+            SELECT (SELECT count(*) FROM archive_sets WHERE state IN ('ready', 'claimed', 'published')) AS sets,
+                   (SELECT count(*) FROM uploads WHERE state = 'open') AS uploads,
+                   (SELECT count(*) FROM runs WHERE ended_at IS NULL) AS runs,
+                   (SELECT count(*) FROM workers WHERE stopped_at IS NULL) AS workers
+            """
+        )
+        return {name: count for name, count in dict(rows[0]).items() if count}
+
+    async def fetch(self, query: str, *arguments) -> list[asyncpg.Record]:
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            return await connection.fetch(query, *arguments)
+        finally:
+            await connection.close()
+
+    async def until_buried(self) -> None:
+        """Wait until every dead worker has been silent for longer than its lease."""
+        query = (
+            "SELECT 1 FROM workers WHERE stopped_at IS NULL AND heartbeat_at > fleet_now() - interval '{} s'"
+        )
+        while await self.fetch(query.format(LEASE_SECONDS)):
+            await asyncio.to_thread(time.sleep, 0.1)
+
+    async def forget_membership(self, phone: str, channel: int) -> None:
+        """The account can no longer read the channel."""
+        await self.fetch(
+            "UPDATE memberships SET can_read = false FROM accounts a, channels c WHERE a.id = account_id"
+            " AND c.id = channel_id AND a.phone = $1 AND c.telegram_id = $2",
+            phone,
+            channel,
+        )
+
+    async def check_invariants(self) -> None:
+        posted: dict[str, int] = {}
+        for source in self.sources:
+            for message in await self.admin.messages(source):
+                if message["document_id"]:
+                    posted[message["sha256"]] = posted.get(message["sha256"], 0) + 1
+        published = [
+            m for m in await self.admin.messages(self.destination) if m["document_id"] and not m["deleted"]
+        ]
+        hashes = Counter(message["sha256"] for message in published)
+        assert {sha: n for sha, n in hashes.items() if n > 1} == {}, "a content was published twice"
+        assert set(posted) - set(hashes) == set(), "a content was lost"
+        assert set(hashes) - set(posted) == set(), "the destination holds bytes that nobody posted"
+
+        rows = await self.fetch(
+            """
+            SELECT p.content_hash, p.part_count, p.file_count, p.metadata,
+                   array_agg(pp.message_id ORDER BY pp.ordinal) AS ids
+            FROM packages p JOIN package_parts pp ON pp.package_id = p.id GROUP BY p.id
+            """
+        )
+        by_id = {message["id"]: message for message in published}
+        for row in rows:
+            assert len(row["ids"]) == row["part_count"]
+            assert row["metadata"] == "complete"
+            assert row["file_count"] == 1
+            for message_id in row["ids"]:
+                marker = find_marker(by_id[message_id]["text"])
+                assert marker is not None
+                assert marker.content_hash == row["content_hash"]
+        assert {id_ for row in rows for id_ in row["ids"]} == set(by_id), "a marked message without a row"
+        assert {row["content_hash"].hex() for row in rows} == set(posted)
+        states = Counter(r["state"] for r in await self.fetch("SELECT state FROM archive_sets"))
+        assert set(states) <= {"indexed", "duplicate"}, states
+        assert sum(states.values()) == sum(posted.values())
+        assert await self._unfinished() == {}
+        workspace = self.folder / "data" / "workspace"
+        assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
+        await self._no_secret_in_logs()
+
+    async def _no_secret_in_logs(self) -> None:
+        secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
+        for log in self.workers.logs:
+            text = log.read_text()
+            assert [secret for secret in secrets if secret in text] == [], log
+
+
+@contextlib.contextmanager
+def running_sandbox(folder: Path) -> Iterator[dict]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=10)
+
+
+@contextlib.asynccontextmanager
+async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
+    """Two accounts, two sources that both can read, one destination that both can write to."""
+    with running_sandbox(folder / "telegram") as facts, contextlib.closing(Workers(folder)) as workers:
+        admin = SandboxAdmin(facts["host"], facts["admin_port"])
+        world = World(folder, database_url, facts, admin, workers)
+        for phone in PHONES:
+            await admin.create_account(phone, "Ada")
+        for title in ("First", "Second"):
+            world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
+        world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
+        await _log_in(world)
+        yield world
+
+
+async def _log_in(world: World) -> None:
+    settings = Settings.model_validate(
+        {
+            "telegram": {
+                "api_id": 1,
+                "api_hash": "0" * 32,
+                "host": world.facts["host"],
+                "port": world.facts["port"],
+                "public_key": world.facts["public_key"],
+            }
+        }
+    )
+    database = Database(world.database_url)
+    sealer = Sealer(bytes(32))
+
+    async def code() -> str:
+        return "12345"
+
+    try:
+        for phone in PHONES:
+            await log_in(database, sealer, telegram_server(settings), phone, ask_code=code, deadline=10)
+        for source in world.sources:
+            await channels.make_source(database, source)
+        await channels.make_destination(database, world.destination)
+    finally:
+        await database.close()

@@ -1,0 +1,99 @@
+"""The archives that rarfile's source distribution carries: old RAR generations that no tool writes any more.
+
+They are fetched through pip when the tests run, and kept in pytest's cache; they are not ours to carry.
+"""
+
+import importlib.metadata
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import warnings
+
+import memory_sets
+import pytest
+import rarfile
+
+from worker.domain.listing import Mark
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# Volumes after the first belong to it; self-extracting ones have names that are no archive's.
+LATER_VOLUME = re.compile(r"\.part[2-9]\.rar$|\.r[0-9][0-9]$|\.exp$|\.sfx$")
+ENCRYPTED_NAMES = {"rar3-comment-hpsw.rar", "rar5-hpsw.rar"}
+
+
+@pytest.fixture(scope="session")
+def carried(request, tmp_path_factory):
+    """File name to bytes."""
+    folder = request.config.cache.mkdir("rarfile-sdist")
+    version = importlib.metadata.version("rarfile")
+    kept = folder / f"rarfile-{version}.tar.gz"
+    if not kept.exists():
+        fetched = tmp_path_factory.mktemp("sdist")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+        command += ["--retries", "1", "--timeout", "20", "--dest", str(fetched), f"rarfile=={version}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"pip could not fetch rarfile's source distribution: {done.stderr.strip()[-200:]}")
+        shutil.move(fetched / kept.name, kept)
+    with tarfile.open(kept) as archive:
+        members = [member for member in archive if "/test/files/" in member.name and member.isfile()]
+        return {member.name.rpartition("/")[2]: archive.extractfile(member).read() for member in members}
+
+
+def volumes_of(carried, first):
+    stem = re.sub(r"(\.part1)?\.rar$", "", first)
+    pattern = re.compile(rf"{re.escape(stem)}(\.part[0-9]\.rar|\.rar|\.r[0-9][0-9])$")
+    return {name: body for name, body in carried.items() if pattern.fullmatch(name)}
+
+
+async def test_each_is_complete_and_lists_what_rarfile_lists(carried, nursery, tmp_path, record_property):
+    firsts = [name for name in carried if not LATER_VOLUME.search(name)]
+    assert len(firsts) > 35
+    for first in firsts:
+        bodies = volumes_of(carried, first)
+        complete, result = await memory_sets.examined(nursery, bodies)
+        listing = result.listing
+        assert complete, (first, result.completeness)
+        assert not listing.marks & {Mark.CORRUPT, Mark.INCOMPLETE, Mark.CRASHED, Mark.MISNAMED}, (
+            first,
+            listing,
+        )
+        if first in ENCRYPTED_NAMES:
+            assert Mark.ENCRYPTED_NAMES in listing.marks
+            continue
+        ours = sorted((entry.path.rstrip("/"), entry.size, entry.is_dir) for entry in listing.entries)
+        # Without an unpacker rarfile fails on archives with a packed comment; ours must list them still.
+        assert ours == (theirs(bodies, first, tmp_path) or ours), first
+        assert ours
+        record_property("sample-format", "rar of old")
+
+
+def theirs(bodies, first, folder):
+    for name, body in bodies.items():
+        (folder / name).write_bytes(body)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            archive = rarfile.RarFile(folder / first)
+        except rarfile.RarCannotExec:
+            return []
+    return sorted((info.filename.rstrip("/"), info.file_size, info.is_dir()) for info in archive.infolist())
+
+
+async def test_checksums_and_times_agree_with_rarfile(carried, nursery):
+    for first in ("rar3-subdirs.rar", "rar5-subdirs.rar", "seektest.rar", "rar5-times.rar", "unicode2.rar"):
+        _, result = await memory_sets.examined(nursery, {first: carried[first]})
+        infos = {
+            info.filename.rstrip("/"): info for info in rarfile.RarFile(io.BytesIO(carried[first])).infolist()
+        }
+        for entry in result.listing.entries:
+            info = infos[entry.path.rstrip("/")]
+            assert entry.crc32 == info.CRC
+            assert entry.compressed_size == info.compress_size
+            assert entry.modified.rstrip("Z") == "{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}".format(
+                *info.date_time
+            )

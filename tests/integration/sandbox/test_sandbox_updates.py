@@ -1,0 +1,138 @@
+import asyncio
+import time
+
+import pytest
+from pyrogram import raw
+from running_sandbox import RunningSandbox, peer_of
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+async def client(sandbox, tmp_path, phone):
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        yield client
+
+
+async def difference(client, peer, pts, limit=100):
+    query = raw.functions.updates.GetChannelDifference(
+        channel=peer, filter=raw.types.ChannelMessagesFilterEmpty(), pts=pts, limit=limit
+    )
+    return await client.invoke(query)
+
+
+async def test_the_difference_of_a_channel_tells_what_was_missed_in_order(sandbox, client, phone):
+    channel_id = (await sandbox.admin.create_channel("Archives", admins=[phone]))["channel_id"]
+    peer = await peer_of(client, channel_id)
+    start = (await client.invoke(raw.functions.channels.GetFullChannel(channel=peer))).full_chat.pts
+    for text in ("one", "two", "three"):
+        await sandbox.admin.post_text(channel_id, text)
+    await client.invoke(raw.functions.messages.EditMessage(peer=peer, id=3, message="second"))
+    await sandbox.admin.delete_messages(channel_id, [2])
+
+    missed = await difference(client, peer, start)
+    assert [message.message for message in missed.new_messages] == ["second", "three"]
+    assert [type(update).__name__ for update in missed.other_updates] == [
+        "UpdateEditChannelMessage",
+        "UpdateDeleteChannelMessages",
+    ]
+    assert (missed.pts, missed.final) == (start + 5, True)
+    first = await difference(client, peer, start, limit=2)
+    assert (first.pts, bool(first.final)) == (start + 2, False)
+    assert isinstance(await difference(client, peer, missed.pts), raw.types.updates.ChannelDifferenceEmpty)
+
+
+async def test_edits_and_deletions_are_pushed_too(sandbox, client, tmp_path, phone, other):
+    channel_id = (await sandbox.admin.create_channel("Archives", admins=[phone]))["channel_id"]
+    await sandbox.admin.create_account(other, "Other")
+    await sandbox.admin.join(channel_id, other)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    async with sandbox.logged_in(other, tmp_path) as watcher:
+
+        @watcher.on_raw_update()
+        async def remember(_client, update, _users, _chats):
+            heard.put_nowait(type(update).__name__)
+
+        await peer_of(watcher, channel_id)
+        peer = await peer_of(client, channel_id)
+        sent = await client.invoke(raw.functions.messages.SendMessage(peer=peer, message="one", random_id=1))
+        message_id = sent.updates[0].id
+        await client.invoke(raw.functions.messages.EditMessage(peer=peer, id=message_id, message="two"))
+        await client.invoke(raw.functions.channels.DeleteMessages(channel=peer, id=[message_id]))
+        names = [await asyncio.wait_for(heard.get(), 10) for _ in range(3)]
+    assert names == ["UpdateNewChannelMessage", "UpdateEditChannelMessage", "UpdateDeleteChannelMessages"]
+
+
+async def test_private_messages_are_in_the_difference_of_the_account(sandbox, client):
+    state = await client.invoke(raw.functions.updates.GetState())
+    await client.send_message("me", "note")
+    missed = await client.invoke(
+        raw.functions.updates.GetDifference(pts=state.pts, date=state.date, qts=state.qts)
+    )
+    assert [message.message for message in missed.new_messages] == ["note"]
+
+
+async def test_a_media_connection_hears_no_updates(sandbox, client, phone):
+    channel_id = (await sandbox.admin.create_channel("Archives", admins=[phone]))["channel_id"]
+    await peer_of(client, channel_id)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    @client.on_message()
+    async def remember(_, message):
+        heard.put_nowait(message.text)
+
+    await client.get_session(await client.storage.dc_id(), is_media=True)
+    await sandbox.admin.post_text(channel_id, "once")
+    await sandbox.admin.post_text(channel_id, "twice")
+    texts = [await asyncio.wait_for(heard.get(), 10) for _ in range(2)]
+    assert sorted(texts) == ["once", "twice"]
+
+
+async def test_a_connection_that_stops_pinging_is_closed_after_the_delay_it_named(sandbox, client, phone):
+    client.session.ping_task_event.set()
+    await client.session.ping_task
+    closed = asyncio.get_running_loop().create_future()
+
+    @client.on_disconnect()
+    async def remember(*_):
+        if not closed.done():
+            closed.set_result(None)
+
+    started = time.monotonic()
+    await client.session.send(raw.functions.PingDelayDisconnect(ping_id=1, disconnect_delay=1))
+    await asyncio.wait_for(closed, 10)
+    assert time.monotonic() - started >= 1
+
+
+async def test_the_round_trip_is_as_long_as_asked_for(tmp_path, phone):
+    running = RunningSandbox.start("--rtt-ms", "100")
+    async with running.logged_in(phone, tmp_path) as client:
+        started = time.monotonic()
+        await asyncio.gather(*(client.invoke(raw.functions.updates.GetState()) for _ in range(8)))
+        took = time.monotonic() - started
+    running.stop()
+    assert 0.1 <= took < 0.8
+
+
+@pytest.mark.parametrize("option", ["--mbps", "--account-mbps"])
+async def test_a_connection_carries_no_more_than_its_bandwidth(tmp_path, phone, option):
+    running = RunningSandbox.start(option, "16")
+    async with running.logged_in(phone, tmp_path) as client:
+        session = await client.get_session(await client.storage.dc_id(), is_media=True)
+
+        async def save(part):
+            query = raw.functions.upload.SaveBigFilePart(
+                file_id=1, file_part=part, file_total_parts=4, bytes=bytes(MIB // 2)
+            )
+            await session.invoke(query)
+
+        started = time.monotonic()
+        await asyncio.gather(*(save(part) for part in range(4)))
+        took = time.monotonic() - started
+    running.stop()
+    assert took >= 2 * MIB * 8 / 16e6 * 0.9
+
+
+async def test_an_answer_can_be_asked_for_by_its_state(sandbox, client):
+    answer = await client.session.send(raw.functions.GetFutureSalts(num=3))
+    assert len(answer.salts) == 3

@@ -1,0 +1,97 @@
+"""One job's talk with its child: feed it the bytes it asks for, take what it finds, notice how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from worker.archives import wire
+from worker.domain.listing import Entry, Limits, Mark
+from worker.errors import RetryableError
+
+if TYPE_CHECKING:
+    from worker.archives.reader import Part, SetBytes
+
+# The child ends itself at its wall time; this is how much later we stop believing that.
+GRACE_SECONDS = 5.0
+UNFORESEEN = wire.STATUS.pack(-1)
+_ENDINGS = {
+    -signal.SIGALRM: (Mark.TIME_LIMIT, "parsing took longer than its wall time"),
+    -signal.SIGXCPU: (Mark.TIME_LIMIT, "parsing took longer than its CPU time"),
+    -signal.SIGKILL: (Mark.MEMORY_LIMIT, "parsing was killed, most likely for its memory"),
+}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came back. Without a ``result`` the child died, and :meth:`death` says of what."""
+
+    entries: list[Entry] = field(default_factory=list)
+    picture: bytes = b""
+    proof: list[Any] | None = None
+    result: dict[str, Any] | None = None
+    ending: int | None = None
+
+    def death(self) -> tuple[Mark, str]:
+        """The mark for the way in which the child ended, and words for it."""
+        if self.ending is None:
+            return Mark.CRASHED, "the parser ended without a word"
+        return _ENDINGS.get(self.ending, (Mark.CRASHED, f"the parser ended with status {self.ending}"))
+
+
+async def converse(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, archive: SetBytes, limits: Limits
+) -> Answer:
+    """Talk until the result, the child's end, or the limit of time or output.
+
+    An error of a reader is raised to the caller: bytes that cannot be had say nothing about the archive.
+    """
+    answer = Answer()
+    room = limits.output_bytes
+    try:
+        async with asyncio.timeout(limits.wall_seconds + GRACE_SECONDS):
+            while answer.result is None and answer.ending is None and room > 0:
+                frame, payload = await _receive(reader)
+                if frame is wire.Frame.READ:
+                    part, offset, length = wire.READ.unpack(payload)
+                    writer.write(wire.pack(wire.Frame.DATA, await _read(archive.parts[part], offset, length)))
+                    continue
+                room -= len(payload)
+                _take(answer, frame, payload)
+    except TimeoutError:
+        answer.ending = -signal.SIGALRM
+    return answer
+
+
+def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
+    if frame is wire.Frame.ENTRIES:
+        answer.entries.extend(map(Entry._make, json.loads(payload)))
+    elif frame is wire.Frame.PICTURE:
+        answer.picture = payload
+    elif frame is wire.Frame.PROOF:
+        answer.proof = json.loads(payload)
+    elif frame is wire.Frame.RESULT:
+        answer.result = json.loads(payload)
+    elif frame is wire.Frame.STATUS:
+        (answer.ending,) = wire.STATUS.unpack(payload)
+
+
+async def _receive(reader: asyncio.StreamReader) -> tuple[wire.Frame, bytes]:
+    """The next frame. A child that hangs up or breaks the protocol has ended in a way nobody foresaw."""
+    try:
+        letter, length = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
+        if length > wire.MAX_FRAME:
+            return wire.Frame.STATUS, UNFORESEEN
+        return wire.Frame(letter), await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        return wire.Frame.STATUS, UNFORESEEN
+
+
+async def _read(part: Part, offset: int, length: int) -> bytes:
+    data = await part.reader.read_at(offset, length)
+    if len(data) != length:
+        raise RetryableError(f"{part.name!r} gave {len(data)} of {length} bytes at {offset}")
+    return data
