@@ -149,7 +149,7 @@ class Outbox(Generic[P]):
         self._lanes.clear()
 
     def _fits(self, op: Op[P]) -> bool:
-        if len(self._open) < self._capacity and not self._waiting:
+        if len(self._open) < self._capacity:
             return True
         driver = self._lanes.get(op.lane)
         # Taking over a pending operation needs no room of its own; no pending plain send has place -1.

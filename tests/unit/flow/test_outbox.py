@@ -1,6 +1,7 @@
 """Outbox: order, pace, retries, outcomes, bounds and the end."""
 
 import asyncio
+import contextlib
 import itertools
 import socket
 
@@ -455,6 +456,30 @@ async def test_o9_in_flight_when_cancelled_is_unknown():
     assert office.transport.wrote("send") == ["b"]
 
 
+@pytest.mark.parametrize("late_answer", ["success", "flood"])
+async def test_o9_what_was_withdrawn_in_flight_has_no_consequences_whatever_the_late_answer(late_answer):
+    office, calls, gate = Office(), [], asyncio.Event()
+
+    async def stubborn(lane, payload, random_id):
+        calls.append(payload)
+        while not gate.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await gate.wait()
+        if late_answer == "flood":
+            raise NotBeforeError("flood", seconds=5)
+        return 1
+
+    office.transport.send = stubborn
+    ticket = await office.send("summary", replaces=7)
+    await settle()
+    office.outbox.withdraw(ticket)
+    gate.set()
+    await office.clock.advance(60)
+    assert ticket.outcome == Unknown()
+    assert calls == ["summary"]
+    assert office.transport.tried("delete") == []
+
+
 @pytest.mark.parametrize("error", [ValueError("refused"), LeaseLostError("somebody else owns it")])
 async def test_o10_a_fatal_error_advances_the_lane_exactly_once_and_is_reported(error):
     office = Office()
@@ -560,6 +585,16 @@ async def test_o12_what_is_in_flight_at_the_end_is_unknown_even_if_it_ignores_it
     await office.clock.advance(60)
     assert fired == [Unknown()]
     assert office.transport.tried("delete") == []
+
+
+async def test_o12_after_close_no_task_is_left():
+    office = Office()
+    await office.block()
+    await office.send("waiting", GROUP)
+    await office.send("waiting", BOB)
+    await office.outbox.close()
+    await settle()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_o12_after_close_nothing_is_taken_in_and_closing_again_is_harmless():
