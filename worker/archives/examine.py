@@ -13,7 +13,7 @@ from worker.archives.tar_listing import list_tar
 from worker.archives.whole import NotWholeError, refuse_doubled
 from worker.archives.zip_listing import list_zip
 from worker.archives.zip_proof import prove_zip
-from worker.domain.archive_name import ArchiveFormat, Scheme
+from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
 from worker.domain.listing import Completeness, Mark
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ _PROVERS = {
 
 
 def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int]) -> Completeness:
-    """Whether these parts, which their names show to be gapless, are the whole archive."""
+    """Whether these parts are the whole archive."""
+    have = set(indices)
+    gaps = [number for number in range(max(have - {LAST}, default=-1)) if number not in have]
+    if scheme is Scheme.ZIP_SPANNED and LAST not in have:
+        gaps.append(LAST)
+    if gaps:
+        return Completeness(complete=False, missing=tuple(gaps), reason="parts are missing by their names")
     prover = _PROVERS.get(form)
     if prover is None:
         # A tar says nowhere how long it is; it comes as one file, and that is complete as posted.
@@ -68,6 +74,9 @@ def examine(
         reason = "contents and checksums differ: a part is damaged or foreign"
         sink.mark(Mark.INCOMPLETE, reason)
         return Completeness(complete=False, reason=reason)
+    if proven.missing:
+        # What cannot be read because a part is missing is not damaged.
+        sink.marks.discard(Mark.CORRUPT)
     return proven
 
 

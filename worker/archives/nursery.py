@@ -97,17 +97,16 @@ class Nursery:
             total = sum(entry.size for entry in entries)
             listing = Listing(archive.format, entries, len(entries), total, frozenset({mark}), (note,))
         else:
-            marks = frozenset(Mark(mark) for mark in result["marks"])
-            notes = tuple(result["notes"])
-            listing = Listing(result["format"], entries, result["count"], result["total"], marks, notes)
+            marks = frozenset(Mark(mark) for mark in result.marks)
+            listing = Listing(result.format, entries, result.count, result.total, marks, tuple(result.notes))
         return Examination(_completeness(archive, answer), listing)
 
     async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
         """A thumbnail of the best picture inside, or None if there is none that can be read."""
         answer = await self._run("preview", archive, limits or Limits())
-        if answer.result is None or not answer.result["path"] or not answer.picture:
+        if answer.result is None or not answer.result.path or not answer.picture:
             return None
-        return Preview(answer.result["path"], answer.picture)
+        return Preview(answer.result.path, answer.picture)
 
     async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
         job = {
@@ -173,7 +172,6 @@ def _environment() -> dict[str, str]:
 
 def _completeness(archive: SetBytes, answer: Answer) -> Completeness:
     if answer.proof is not None:
-        complete, missing, reason = answer.proof
-        return Completeness(complete, tuple(missing), reason)
+        return answer.proof
     # A single file is complete as posted, however badly it treats its parser.
     return Completeness(complete=archive.scheme is Scheme.SINGLE, reason=answer.death()[1])

@@ -126,6 +126,10 @@ class SandboxAdmin:
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
         return gone
 
+    async def hide_from_search(self, channel_id: int, ids: list[int]) -> None:
+        """Search will not find these messages; history still shows them."""
+        await self.do("hide_from_search", channel_id=channel_id, ids=ids)
+
     async def set_premium(self, phone: str, premium: bool) -> None:
         await self.do("set_premium", phone=phone, premium=premium)
 
@@ -185,7 +189,11 @@ class SandboxAdmin:
         return listed
 
     async def calls(self, method: str | None = None, *, after: int = 0) -> list[dict[str, Any]]:
-        """id, at, phone, method, ok, error, address; accepted file parts only with --record-all-calls."""
+        """Each call: id, at (when it began), phone, method, ok, error, address, early.
+
+        ``early`` is a call that began before the end of a FLOOD_WAIT its account had been given for this
+        method. Accepted file parts are recorded with --record-all-calls only.
+        """
         listed: list[dict[str, Any]] = await self.do("calls", method=method, after=after)
         return listed
 
@@ -194,7 +202,7 @@ class SandboxAdmin:
 
         ``method`` is a name like messages.sendMedia, or *. Actions: error (code, text), delay (seconds), late
         (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, freeze, corrupt,
-        short.
+        short, limit (count calls per seconds; more are answered with FLOOD_WAIT).
         Options for all: nth (1: counted from now), count (1; 0 is for ever), account (phone).
         """
         return int(await self.do("add_rule", method=method, action=action, **options))

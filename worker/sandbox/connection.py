@@ -56,7 +56,6 @@ class Connection:
         self.address = address
         self.line = sandbox.presence.line()
         self.slots = asyncio.Semaphore(CALLS_AT_ONCE)
-        self.calls: set[asyncio.Task[None]] = set()
         self.key_id = 0
         self.journal_id = 0
         self._channel = channel
@@ -81,9 +80,8 @@ class Connection:
             pass
         finally:
             self._leave()
-            for task in (writer, *self.calls):
-                task.cancel()
-            await asyncio.gather(writer, *self.calls, return_exceptions=True)
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
             await self._close_socket()
 
     async def _close_socket(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from worker.log import get_logger
 from worker.sandbox import handlers
 from worker.sandbox.call import Call
 from worker.sandbox.faults import Action, RpcFault
+from worker.sandbox.ledger.journal import CallRecord
 
 if TYPE_CHECKING:
     from worker.sandbox.connection import Connection
@@ -77,14 +79,30 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
     call = Call(sandbox, connection, session, key, account)
     if account and wants_updates and method.partition(".")[0] not in SILENT_NAMESPACES:
         session.wants_updates = True
+    started = time.time()
+    early = account is not None and sandbox.ledger.floods.is_early(account.user_id, method, started)
     rule = sandbox.rules.match(method, account.phone if account else None)
     outcome, error = await _attempt(call, method, query, rule)
-    if error or sandbox.options.record_all_calls or method not in UNRECORDED:
-        sandbox.ledger.journal.call(key.key_id, key.user_id, method, error, connection.address)
+    if account is not None and error:
+        sandbox.ledger.floods.note(account.user_id, method, error)
+    if error or early or sandbox.options.record_all_calls or method not in UNRECORDED:
+        sandbox.ledger.journal.call(
+            CallRecord(started, key.key_id, key.user_id, method, error, connection.address, early)
+        )
     return outcome
 
 
-async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:
+_DETACHED: set[asyncio.Task[tuple[Outcome, str]]] = set()
+
+
+async def _later(seconds: float, call: Call, method: str, query: Any) -> tuple[Outcome, str]:
+    await asyncio.sleep(seconds)
+    return await _attempt(call, method, query, None)
+
+
+async def _attempt(  # noqa: PLR0911 - one line per action
+    call: Call, method: str, query: Any, rule: Rule | None
+) -> tuple[Outcome, str]:
     action = rule.action if rule else None
     seconds = rule.seconds if rule else 0.0
     if action is Action.STALL:
@@ -95,10 +113,14 @@ async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tu
     if action is Action.DISCONNECT:
         return Outcome(hang_up=True), "disconnected by rule"
     if action is Action.DELAY:
-        await asyncio.sleep(seconds)
+        # A server goes on with a call whose client has hung up.
+        held = asyncio.create_task(_later(seconds, call, method, query))
+        _DETACHED.add(held)
+        held.add_done_callback(_DETACHED.discard)
+        return await asyncio.shield(held)
     error = ""
     try:
-        if rule and action is Action.ERROR:
+        if rule and action in (Action.ERROR, Action.LIMIT):
             raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
         result = await _handle(call, method, query)
     except RpcFault as fault:
@@ -114,6 +136,8 @@ async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tu
 
 
 async def _handle(call: Call, method: str, query: Any) -> Any:
+    if call.session.layer == 0:
+        raise RpcFault(400, "CONNECTION_NOT_INITED")
     if call.key.dead:
         raise RpcFault(406 if call.key.dead == "AUTH_KEY_DUPLICATED" else 401, call.key.dead)
     handler = handlers.find(type(query))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
@@ -32,6 +35,7 @@ class Action(StrEnum):
     FREEZE = "freeze"  # neither apply nor answer it, nor anything that follows on this connection
     CORRUPT = "corrupt"  # flip a byte of a file chunk; break the envelope of any other answer
     SHORT = "short"  # answer a file chunk with half of its bytes
+    LIMIT = "limit"  # accept count calls per so many seconds, answer the rest with FLOOD_WAIT
 
 
 @dataclass(slots=True)
@@ -49,6 +53,7 @@ class Rule:
     seconds: float = 1.0
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
+    accepted: deque[float] = field(default_factory=deque, init=False)
 
     def matches(self, method: str, phone: str | None) -> bool:
         """Count a matching call and say whether the rule fires on it."""
@@ -57,9 +62,23 @@ class Rule:
         if self.account is not None and self.account != phone:
             return False
         self.seen += 1
+        if self.action is Action.LIMIT:
+            return self._is_flooded()
         fires = self.seen >= self.nth and (self.count == 0 or self.seen < self.nth + self.count)
         self.hits += fires
         return fires
+
+    def _is_flooded(self) -> bool:
+        now = time.monotonic()
+        while self.accepted and self.accepted[0] <= now - self.seconds:
+            self.accepted.popleft()
+        if len(self.accepted) < self.count:
+            self.accepted.append(now)
+            return False
+        wait = math.ceil(self.accepted[0] + self.seconds - now)
+        self.code, self.text = 420, f"FLOOD_WAIT_{max(wait, 1)}"
+        self.hits += 1
+        return True
 
 
 class Rules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -99,9 +98,9 @@ async def _message(
         connection.post(session, refusal.write(), answer=True, content=False)
         return
     await connection.slots.acquire()
-    task = asyncio.create_task(_call(connection, session, msg_id, query))
-    connection.calls.add(task)
-    task.add_done_callback(connection.calls.discard)
+    session.running.add(msg_id)
+    # A call that was accepted is carried out even if the client hangs up meanwhile.
+    connection.sandbox.run(_call(connection, session, msg_id, query))
 
 
 def _answer(connection: Connection, session: Session, msg_id: int, fault: RpcFault) -> None:
@@ -111,10 +110,14 @@ def _answer(connection: Connection, session: Session, msg_id: int, fault: RpcFau
 
 async def _call(connection: Connection, session: Session, msg_id: int, query: Any) -> None:
     """Perform a call; its place is given back when the answer is written, or when there will be none."""
-    outcome = await dispatch.perform(connection, session, query)
+    try:
+        outcome = await dispatch.perform(connection, session, query)
+    finally:
+        session.running.discard(msg_id)
     if outcome.hang_up:
         connection.hang_up()
-    if outcome.body is None:
+    if outcome.body is None or msg_id in session.unwanted:
+        session.unwanted.discard(msg_id)
         connection.slots.release()
         return
     connection.post(

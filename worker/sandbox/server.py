@@ -25,6 +25,7 @@ from worker.sandbox.wire.framing import TOO_MANY_CONNECTIONS, accept, transport_
 from worker.sandbox.wire.rsa_key import load_or_make
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from worker.sandbox.ledger.rows import Key
@@ -76,6 +77,7 @@ class Sandbox:
         # Sends whose bytes are being put together: (account, box, peer, random_id).
         self.sending: set[tuple[int, int, int, int]] = set()
         self.port = 0
+        self._calls: set[asyncio.Task[None]] = set()
         self._sessions: dict[int, dict[int, Session]] = {}
 
     def _references(self) -> References:
@@ -135,8 +137,17 @@ class Sandbox:
             if session.wants_updates
         ]
 
+    def run(self, call: Coroutine[Any, Any, None]) -> None:
+        """Carry out a call to its end, whatever becomes of the connection it came by."""
+        task = asyncio.create_task(call)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
     async def close(self) -> None:
         await self.presence.send_home()
+        for task in self._calls:
+            task.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
         self.threads.shutdown(wait=False, cancel_futures=True)
         self.ledger.close()
 

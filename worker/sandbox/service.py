@@ -30,6 +30,14 @@ SERVICE = (
 )
 
 
+def _drop(session: Session, req_msg_id: int) -> Any:
+    """The call itself goes on: only its answer is not sent."""
+    if req_msg_id not in session.running:
+        return raw.types.RpcAnswerUnknown()
+    session.unwanted.add(req_msg_id)
+    return raw.types.RpcAnswerDroppedRunning()
+
+
 def is_service(query: Any) -> bool:
     return isinstance(query, SERVICE)
 
@@ -50,7 +58,7 @@ def answer(connection: Connection, key: Key, session: Session, msg_id: int, quer
             states = bytes(RECEIVED if session.knows(known) else UNKNOWN for known in query.msg_ids)
             reply = raw.types.MsgsStateInfo(req_msg_id=msg_id, info=states.decode("latin-1"))
         case raw.functions.RpcDropAnswer():
-            return rpc_result(msg_id, raw.types.RpcAnswerUnknown().write(), compress=False)
+            return rpc_result(msg_id, _drop(session, query.req_msg_id).write(), compress=False)
         case raw.functions.DestroySession():
             gone = connection.sandbox.forget_session(key.key_id, query.session_id)
             kind = raw.types.DestroySessionOk if gone else raw.types.DestroySessionNone

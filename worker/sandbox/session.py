@@ -25,6 +25,9 @@ class Session:
         self.connection: Connection | None = None
         # Updates made while nobody was connected; the oldest give way: the client asks for the difference.
         self.waiting: deque[bytes] = deque(maxlen=WAITING_UPDATES)
+        # Calls under way, and those whose answer the client has said it does not want.
+        self.running: set[int] = set()
+        self.unwanted: set[int] = set()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._last_msg_id = 0
         self._content_sent = 0

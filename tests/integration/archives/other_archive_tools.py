@@ -21,7 +21,7 @@ def listings(form, parts, folder):
     if form == "zip cp437":
         return found  # the programs below show such names as raw bytes
     if not form.startswith(("rar", "tar.")) and shutil.which("7zz"):
-        found["7z l"] = _sevenzip(paths[-1] if form == "spanned zip" else paths[0])
+        found["7z l"] = _sevenzip(paths[-1] if form.startswith("spanned") else paths[0])
     if len(parts) == 1 and form != "7z" and shutil.which("bsdtar"):
         found["bsdtar -tv"] = _bsdtar(paths[0])
     return found

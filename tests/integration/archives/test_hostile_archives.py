@@ -206,18 +206,19 @@ async def test_cancelling_a_job_ends_its_child():
         assert complete
 
 
-async def test_a_reader_that_fails_is_an_error_and_not_a_mark(nursery):
+@pytest.mark.parametrize("failure", [ConnectionResetError, TimeoutError, ValueError])
+async def test_a_reader_that_fails_is_an_error_and_not_a_mark(failure, nursery):
     class Broken:
         size = 1000
 
         async def read_at(self, offset, length):
-            raise ConnectionResetError("the network went away")
+            raise failure("the network went away")
 
     _, archive = memory_sets.set_of({"a.zip": b"x" * 1000})
     broken = memory_sets.SetBytes(
         archive.format, archive.scheme, (memory_sets.Part("a.zip", Broken()),), archive.indices
     )
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(failure, match="went away"):
         await nursery.examine(broken)
 
 

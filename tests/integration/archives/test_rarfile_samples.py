@@ -97,3 +97,11 @@ async def test_checksums_and_times_agree_with_rarfile(carried, nursery):
             assert entry.modified.rstrip("Z") == "{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}".format(
                 *info.date_time
             )
+
+
+@pytest.mark.parametrize("name", ["rar5-crc.sfx", "rar3-seektest.sfx"])
+async def test_a_self_extracting_archive_is_listed_behind_its_program(name, carried, nursery):
+    complete, result = await memory_sets.examined(nursery, {"a.rar": carried[name]})
+    assert complete
+    assert not result.listing.marks
+    assert {entry.path for entry in result.listing.entries} == {"stest1.txt", "stest2.txt"}

@@ -2,7 +2,8 @@ import asyncio
 import time
 
 import pytest
-from pyrogram import errors, raw
+from pyrogram import enums, errors, raw
+from pyrogram.session import Session
 from running_sandbox import made_channel, peer_of
 
 MIB = 1024 * 1024
@@ -156,3 +157,74 @@ async def test_every_failed_call_is_in_the_journal(sandbox, posted, client, phon
     assert [(c["phone"], c["ok"], c["error"]) for c in calls] == [
         (phone.strip("+"), False, "FLOOD_PREMIUM_WAIT_3600")
     ]
+
+
+async def test_more_calls_than_the_limit_are_answered_with_the_wait_that_is_left(
+    sandbox, posted, client, phone
+):
+    await sandbox.admin.add_rule("upload.getFile", "limit", count=2, seconds=60, account=phone)
+    document = await document_in(client, posted)
+    await client.invoke(get_file(document))
+    await client.invoke(get_file(document))
+    with pytest.raises(errors.FloodWait) as refused:
+        await client.invoke(get_file(document))
+    assert 50 < refused.value.value <= 60
+
+
+async def test_a_call_made_during_its_flood_wait_is_noticed(sandbox, posted, client, phone):
+    await sandbox.admin.add_rule("upload.getFile", "error", code=420, text="FLOOD_WAIT_600", account=phone)
+    document = await document_in(client, posted)
+    with pytest.raises(errors.FloodWait):
+        await client.invoke(get_file(document))
+    await client.invoke(get_file(document))
+    calls = [c for c in await sandbox.admin.calls() if c["phone"] == phone.strip("+")]
+    early = [c["early"] for c in calls if c["method"] == "upload.getFile"]
+    assert early == [False, True]
+    assert not any(c["early"] for c in calls if c["method"] != "upload.getFile")
+
+
+async def test_a_message_hidden_from_search_is_still_in_the_history(sandbox, posted, client):
+    await sandbox.admin.hide_from_search(posted, [2])
+    chat = int(f"-100{posted}")
+    documents = enums.MessagesFilter.DOCUMENT
+    assert [m.id async for m in client.search_messages(chat, filter=documents)] == []
+    assert [m.id async for m in client.get_chat_history(chat)] == [2, 1]
+
+
+async def test_a_call_is_carried_out_though_the_client_hangs_up_meanwhile(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=0.5)
+    peer = await client.storage.get_peer_by_id(int(f"-100{posted}"))
+    query = raw.functions.messages.SendMessage(peer=peer, message="gone", random_id=1)
+    await client.session.send(query, wait_response=False)
+    await client.session.stop()
+    deadline = time.monotonic() + 10
+    while await sent_texts(sandbox, posted) != ["gone"]:
+        assert time.monotonic() < deadline
+
+
+async def test_an_answer_the_client_has_dropped_is_not_sent(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=1)
+    sending = asyncio.create_task(send(client, posted, "dropped", 1, timeout=3))
+    while not client.session.results:
+        await client.session.send(raw.functions.Ping(ping_id=1))
+    dropped = await client.session.send(
+        raw.functions.RpcDropAnswer(req_msg_id=next(iter(client.session.results)))
+    )
+    assert isinstance(dropped, raw.types.RpcAnswerDroppedRunning)
+    with pytest.raises(TimeoutError):
+        await sending
+    assert await sent_texts(sandbox, posted) == ["dropped"]
+
+
+async def test_a_call_before_the_connection_is_initialised_is_refused(sandbox, client, tmp_path):
+    bare = sandbox.client("bare", tmp_path)
+    await bare.load_session()
+    session = Session(bare, 2, "", 0, await bare.storage.auth_key(), False)
+    session.connection = bare.connection_factory(dc_id=2, server_address="", port=0, test_mode=False)
+    await session.connection.connect()
+    session.recv_task = asyncio.create_task(session.recv_worker())
+    with pytest.raises(errors.ConnectionNotInited):
+        await session.send(raw.functions.help.GetConfig())
+    await session.connection.close()
+    await session.recv_task
+    await bare.storage.close()

@@ -1,8 +1,11 @@
+import asyncio
+import hashlib
 import os
 
+import psutil
 import pytest
 from pyrogram import errors, raw
-from running_sandbox import made_channel, peer_of
+from running_sandbox import RunningSandbox, made_channel, peer_of
 
 KIB, MIB = 1024, 1024 * 1024
 PART = 512 * KIB
@@ -147,3 +150,47 @@ async def test_ranges_follow_the_rules_of_the_real_server(sandbox, client, tmp_p
             await read(offset, limit)
     with pytest.raises(errors.LimitInvalid):
         await read(MIB - 1024, 2048, precise=True)
+
+
+async def test_the_hashes_of_a_file_are_those_of_its_ranges(sandbox, client, phone, tmp_path):
+    data = os.urandom(MIB + 200 * KIB)
+    (tmp_path / "a.zip").write_bytes(data)
+    made = await sandbox.admin.create_channel("Archives", admins=[phone])
+    await sandbox.admin.post_document(made["channel_id"], tmp_path / "a.zip", "a.zip")
+    peer = await peer_of(client, made["channel_id"])
+    answer = await client.invoke(
+        raw.functions.channels.GetMessages(channel=peer, id=[raw.types.InputMessageID(id=2)])
+    )
+    location = get_file(answer.messages[0].media.document, 0, MIB).location
+    first = await client.invoke(raw.functions.upload.GetFileHashes(location=location, offset=0))
+    second = await client.invoke(raw.functions.upload.GetFileHashes(location=location, offset=MIB))
+    hashed = list(first) + list(second)
+    assert [h.hash for h in hashed] == [
+        hashlib.sha256(data[h.offset : h.offset + h.limit]).digest() for h in hashed
+    ]
+    assert sum(h.limit for h in hashed) == len(data)
+
+
+async def test_memory_stays_flat_while_files_pass_through(phone, tmp_path):
+    running = RunningSandbox.start("--state", str(tmp_path / "state"))
+    server = psutil.Process(running.process.pid)
+    parts, at_once = 96, 8
+    async with running.logged_in(phone, tmp_path) as client:
+        channel = await client.create_channel("Archives")
+
+        async def upload(first, last):
+            for start in range(first, last, at_once):
+                batch = range(start, start + at_once)
+                await asyncio.gather(*(save_big(client, part, parts, bytes(PART)) for part in batch))
+
+        await upload(0, 16)
+        before = server.memory_info().rss
+        await upload(16, parts)
+        sent = await send(client, await client.resolve_peer(channel.id), parts)
+        document = sent.updates[-1].message.media.document
+        for start in range(0, parts // 2, at_once):
+            batch = range(start, start + at_once)
+            await asyncio.gather(*(client.invoke(get_file(document, n * MIB, MIB)) for n in batch))
+        grown = server.memory_info().rss - before
+    running.stop()
+    assert grown < 48 * MIB

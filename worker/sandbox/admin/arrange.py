@@ -151,6 +151,11 @@ async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> 
 
 
 @command
+async def hide_from_search(sandbox: Sandbox, channel_id: int, ids: list[int]) -> None:
+    sandbox.ledger.messages.hide_from_search(channel_id, ids)
+
+
+@command
 async def create_topic(sandbox: Sandbox, channel_id: int, title: str) -> dict[str, Any]:
     channel = sandbox.ledger.channels.need(channel_id)
     action = raw.types.MessageActionTopicCreate(title=title, icon_color=ICON_COLOR)

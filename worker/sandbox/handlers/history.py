@@ -84,7 +84,13 @@ async def search(call: Call, query: Any) -> Any:
         return listing(call, place, [], 0)
     author = None if query.from_id is None else user_of(call, query.from_id).user_id
     window = _window(
-        query, place, kinds=kinds, text=query.q, topic_id=query.top_msg_id or None, from_id=author
+        query,
+        place,
+        kinds=kinds,
+        text=query.q,
+        topic_id=query.top_msg_id or None,
+        from_id=author,
+        searched=True,
     )
     return _page(call, place, window)
 
@@ -99,6 +105,7 @@ async def get_search_counters(call: Call, query: Any) -> Any:
             first_id=place.first_id,
             peer_id=place.peer_id,
             topic_id=query.top_msg_id or None,
+            searched=True,
         )
         counters.append(
             raw.types.messages.SearchCounter(

@@ -13,6 +13,7 @@ from worker.sandbox.ledger.blobs import Blobs
 from worker.sandbox.ledger.channels import Channels
 from worker.sandbox.ledger.database import Database
 from worker.sandbox.ledger.documents import Documents
+from worker.sandbox.ledger.floods import Floods
 from worker.sandbox.ledger.journal import Journal
 from worker.sandbox.ledger.keys import Keys
 from worker.sandbox.ledger.messages import Messages
@@ -33,6 +34,7 @@ class Ledger:
         self.messages = Messages(self.db)
         self.documents = Documents(self.db)
         self.journal = Journal(self.db)
+        self.floods = Floods(self.db)
 
     def close(self) -> None:
         self.db.close()

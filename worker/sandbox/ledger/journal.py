@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from worker.sandbox.ledger.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call; ``at`` is when it began, ``early`` whether a flood wait forbade it then."""
+
+    at: float
+    key_id: int
+    user_id: int | None
+    method: str
+    error: str
+    address: str
+    early: bool
 
 
 class Journal:
@@ -30,17 +44,8 @@ class Journal:
             "UPDATE connections SET disconnected_at = ? WHERE connection_id = ?", time.time(), connection_id
         )
 
-    def call(self, key_id: int, user_id: int | None, method: str, error: str, address: str) -> None:
-        self._db.insert(
-            "calls",
-            at=time.time(),
-            key_id=key_id,
-            user_id=user_id,
-            method=method,
-            ok=int(not error),
-            error=error,
-            address=address,
-        )
+    def call(self, call: CallRecord) -> None:
+        self._db.insert("calls", ok=int(not call.error), **asdict(call))
 
     def connections(self) -> list[dict[str, Any]]:
         rows = self._db.all(
@@ -51,11 +56,11 @@ class Journal:
 
     def calls(self, method: str | None, after: int) -> list[dict[str, Any]]:
         rows = self._db.all(
-            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address FROM calls c"
+            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address, c.early FROM calls c"
             " LEFT JOIN accounts a USING (user_id)"
             " WHERE (? IS NULL OR c.method = ?) AND c.call_id > ? ORDER BY call_id",
             method,
             method,
             after,
         )
-        return [{**dict(row), "ok": bool(row["ok"])} for row in rows]
+        return [{**dict(row), "ok": bool(row["ok"]), "early": bool(row["early"])} for row in rows]

@@ -29,6 +29,8 @@ class Window:
     text: str = ""
     topic_id: int | None = None
     from_id: int | None = None
+    # Search does not find everything on the real server either; history does.
+    searched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,11 @@ class Messages:
             pts = self._event(box, "delete", gone, len(gone)) if gone else self.pts(box)
         return gone, pts
 
+    def hide_from_search(self, box: int, ids: list[int]) -> None:
+        """Search will not find these messages; history still shows them."""
+        for message_id in ids:
+            self._db.run("UPDATE messages SET unsearchable = 1 WHERE box = ? AND id = ?", box, message_id)
+
     def events_after(self, box: int, pts: int, limit: int) -> list[Event]:
         rows = self._db.all(
             "SELECT * FROM events WHERE box = ? AND pts > ? ORDER BY pts LIMIT ?", box, pts, limit
@@ -217,6 +224,8 @@ class Messages:
 
 def _conditions(window: Window) -> tuple[str, list[Any]]:
     parts, values = ["AND NOT deleted AND id >= ?"], [window.first_id]
+    if window.searched:
+        parts.append("AND NOT unsearchable")
     if window.peer_id is not None:
         parts.append("AND peer_id = ?")
         values.append(window.peer_id)

@@ -60,6 +60,7 @@ CREATE TABLE IF NOT EXISTS messages (
   kind TEXT NOT NULL DEFAULT 'text', action BLOB,
   reply_to INTEGER, topic_id INTEGER, grouped_id INTEGER, edit_date INTEGER, fwd_from BLOB,
   noforwards INTEGER NOT NULL DEFAULT 0, random_id INTEGER, deleted INTEGER NOT NULL DEFAULT 0,
+  unsearchable INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (box, id)
 );
 CREATE INDEX IF NOT EXISTS messages_by_kind ON messages (box, kind, id);
@@ -92,7 +93,11 @@ CREATE TABLE IF NOT EXISTS connections (
 CREATE TABLE IF NOT EXISTS calls (
   call_id INTEGER PRIMARY KEY, at REAL NOT NULL, key_id INTEGER NOT NULL, user_id INTEGER,
   method TEXT NOT NULL,
-  ok INTEGER NOT NULL, error TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT ''
+  ok INTEGER NOT NULL, error TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '',
+  early INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS floods (
+  user_id INTEGER NOT NULL, method TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (user_id, method)
 );
 CREATE INDEX IF NOT EXISTS calls_by_method ON calls (method, call_id);
 """
