@@ -8,6 +8,7 @@ from manual_clock import settle
 
 from worker.domain.calls import Activity, Call
 from worker.errors import RetryableError, UserError
+from worker.flow.flood import read
 from worker.flow.governor import FloodedError
 from worker.flow.keeper import Keeper
 
@@ -201,6 +202,63 @@ async def test_g16_a_flood_met_while_the_database_is_gone_is_made_good_before_th
     assert len(desk.store.floods) == 1
 
 
+async def test_g16_a_flood_whose_caller_was_cancelled_while_it_was_being_recorded_is_recorded_all_the_same():
+    desk = Desk()
+    record, asked = desk.store.record_flood, asyncio.Event()
+
+    async def slow(report):
+        asked.set()
+        await asyncio.Event().wait()
+
+    desk.store.record_flood = slow
+    call = desk.call(HISTORY, flood(600))
+    await asked.wait()
+    call.cancel()
+    await settle()
+    desk.store.record_flood = record
+    await desk.keeper.run_once()
+    assert len(desk.store.floods) == 1
+    assert desk.store.blocks[1, HISTORY.method, 0][0] > 600
+
+
+async def test_g5_no_call_slips_through_while_a_flood_is_on_its_way_to_the_store():
+    desk, gate = Desk(), asyncio.Event()
+    record = desk.store.record_flood
+
+    async def slowly(report):
+        await gate.wait()
+        return await record(report)
+
+    desk.store.record_flood = slowly
+    refused = desk.call(HISTORY, flood(600), patience=10_000)
+    await settle()
+    following = desk.call(Call(1, HISTORY.method, chat=6), patience=10_000)
+    await settle()
+    gate.set()
+    await desk.clock.advance(600)
+    assert len(desk.started) == 1
+    refused.cancel()
+    following.cancel()
+
+
+async def test_g16_floods_that_several_calls_make_good_at_once_are_each_recorded():
+    desk = Desk()
+    await desk.governor.call(HISTORY, desk.work())
+    desk.store.away = True
+    for method in ("a", "b", "c"):
+        await desk.governor.flooded(Call(1, method), read("FLOOD_WAIT_600"))
+    desk.store.away = False
+    record = desk.store.record_flood
+
+    async def slowly(report):
+        await asyncio.sleep(0)
+        return await record(report)
+
+    desk.store.record_flood = slowly
+    await asyncio.gather(*(desk.governor.record_floods() for _ in range(3)))
+    assert sorted(call.method for _, call, _ in desk.store.floods) == ["a", "b", "c"]
+
+
 async def test_g16_the_record_kept_during_an_outage_is_bounded_and_written_afterwards():
     desk = Desk()
     desk.store.away = True
@@ -222,7 +280,7 @@ def _line(number):
 
 async def test_g10_cleaning_up_runs_by_itself():
     desk = Desk()
-    keeper = Keeper(desk.store, desk.governor.activity, desk.blocks, desk.clock, interval=300)
+    keeper = Keeper(desk.store, desk.governor, desk.blocks, desk.clock, interval=300)
     keeping = asyncio.create_task(keeper.run())
     await settle()
     assert desk.store.cleanups == 1
