@@ -13,6 +13,7 @@ from worker.log import get_logger
 from worker.sandbox import handlers
 from worker.sandbox.call import Call
 from worker.sandbox.faults import Action, RpcFault
+from worker.sandbox.ledger.accounts import plain
 from worker.sandbox.ledger.journal import CallRecord
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
         session.wants_updates = True
     started = time.time()
     early = account is not None and sandbox.ledger.floods.is_early(account.user_id, method, started)
-    rule = sandbox.rules.match(method, account.phone if account else None)
+    # Before the login it is the query that says whose call it is.
+    phone = account.phone if account else plain(getattr(query, "phone_number", ""))
+    rule = sandbox.rules.match(method, phone or None)
     outcome, error = await _attempt(call, method, query, rule)
     if account is not None and error:
         sandbox.ledger.floods.note(account.user_id, method, error)
