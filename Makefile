@@ -1,8 +1,11 @@
 # Archive Fleet. `make help` lists everything.
-PYTHON ?= python3
+SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
+  "$$each" -c '$(SUITABLE)' 2>/dev/null && echo "$$each" && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
 JOBS ?= 4
 
@@ -15,20 +18,21 @@ help: ## this list
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
 $(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo "Python 3.11, 3.12 or 3.13 is needed; found $$($(PYTHON) --version). Try: make PYTHON=python3.11 install" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fast.txt 2>/dev/null || \
+	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITABLE)' 2>/dev/null || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
+	$(PIP) --require-hashes -r requirements/dev.txt
+	@$(PIP) --require-hashes -r requirements/fast.txt 2>/dev/null || \
 	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path is in use, see: worker doctor"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
 demo: install ## the whole product on an embedded PostgreSQL and a loopback Telegram
 	@$(BIN)/worker demo --state .worker/demo
 
 test: install ## all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -45,10 +49,11 @@ lock: install ## pin the dependencies anew (needs uv)
 	uv pip compile pyproject.toml $(LOCK) -o requirements/run.txt
 	uv pip compile pyproject.toml --extra embedded --group dev $(LOCK) -o requirements/dev.txt
 	echo "tgcrypto>=1.2.5" | uv pip compile - $(LOCK) -o requirements/fast.txt
+	echo "hatchling>=1.27" | uv pip compile - $(LOCK) -o requirements/build.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled
-	@echo "make crash: not built yet" >&2; exit 1
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash
 
 bench: install ## transfers side by side with other clients
 	@echo "make bench: not built yet" >&2; exit 1

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from worker.config.load import load
 from worker.errors import UserError
-from worker.store.address import engine_url
+from worker.store.connect import connect
 from worker.store.schema import metadata
 
 if TYPE_CHECKING:
@@ -44,7 +44,13 @@ def _migrate(connection: Connection) -> None:
 
 
 async def _online() -> None:
-    engine = create_async_engine(engine_url(_address()), poolclass=pool.NullPool)
+    address = _address()
+    engine = create_async_engine(
+        "postgresql+asyncpg://",
+        # No deadline: an index on a big table takes its time, and so does waiting for another migration.
+        async_creator=lambda: connect(address, command_seconds=None),
+        poolclass=pool.NullPool,
+    )
     try:
         async with engine.connect() as connection:
             await connection.run_sync(_migrate)
@@ -54,7 +60,7 @@ async def _online() -> None:
 
 
 if context.is_offline_mode():
-    context.configure(url=engine_url(_address()), target_metadata=metadata, literal_binds=True)
+    context.configure(dialect_name="postgresql", target_metadata=metadata, literal_binds=True)
     with context.begin_transaction():
         context.run_migrations()
 else:

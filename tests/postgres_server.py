@@ -28,13 +28,26 @@ def open_server() -> Iterator[Server]:
     if url := os.environ.get(URL_VARIABLE):
         yield Server(url, os.environ.get(LABEL_VARIABLE) or f"{URL_VARIABLE} from the environment")
         return
-    with _container() if _docker_answers() else _embedded() as server:
+    with contextlib.ExitStack() as stack:
+        server = _start(stack)
         # xdist's processes are started later and inherit the environment.
         os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE] = server.url, server.label
         try:
             yield server
         finally:
             del os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE]
+
+
+def _start(stack: contextlib.ExitStack) -> Server:
+    if not _docker_answers():
+        return stack.enter_context(_embedded("embedded PostgreSQL"))
+    try:
+        return stack.enter_context(_container())
+    except Exception as error:  # noqa: BLE001 - whatever keeps the image from running, there is another way
+        reason = str(error).splitlines()[0][:120]
+        return stack.enter_context(
+            _embedded(f"embedded PostgreSQL (Docker answers, but {_IMAGE} does not run: {reason})")
+        )
 
 
 def _docker_answers() -> bool:
@@ -58,12 +71,12 @@ def _container() -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def _embedded() -> Iterator[Server]:
+def _embedded(label: str) -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="fleet-tests-"))
     # For root, PostgreSQL runs as another user, who has to pass through here.
     folder.chmod(0o711)
     try:
         with open_cluster(folder) as url:
-            yield Server(url, "embedded PostgreSQL")
+            yield Server(url, label)
     finally:
         shutil.rmtree(folder)

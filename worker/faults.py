@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Edge = Literal["before", "after"]
+_PLACE = re.compile(r"\d+|[\w.]+:(before|after):\d+")
 
 
 @dataclass(slots=True)
@@ -46,21 +48,22 @@ class _Plan:
             os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def _parse(spec: str) -> _Plan | None:
+def _parse(spec: str) -> _Plan | UserError | None:
+    """The plan, or what is wrong with it: raised at the first reach, where a command can report it."""
     if not spec:
         return None
     plan = _Plan()
     for item in spec.split(","):
         action, _, value = item.partition("=")
-        if action == "kill":
+        if action == "kill" and _PLACE.fullmatch(value):
             plan.kill_at = value
-        elif action == "stop":
+        elif action == "stop" and _PLACE.fullmatch(value):
             plan.stop_at = value
-        elif action == "record":
+        elif action == "record" and value:
             plan.record = Path(value)
         else:
-            raise UserError(
-                f"WORKER_FAULTS has an unknown action {action!r}", remedy="use kill=, stop= or record="
+            return UserError(
+                f"WORKER_FAULTS has {item!r}", remedy="use kill=N, kill=place:before:N, stop=… or record=FILE"
             )
     return plan
 
@@ -70,8 +73,11 @@ _plan = _parse(os.environ.get("WORKER_FAULTS", ""))
 
 def reach(point: str, edge: Edge) -> None:
     """Say that the process stands right before or right after the effect called ``point``."""
-    if _plan is not None:
-        _plan.reach(f"{point}:{edge}")
+    if _plan is None:
+        return
+    if isinstance(_plan, UserError):
+        raise _plan
+    _plan.reach(f"{point}:{edge}")
 
 
 @contextlib.contextmanager

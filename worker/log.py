@@ -10,38 +10,47 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import structlog
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
     from structlog.stdlib import BoundLogger
     from structlog.typing import EventDict, WrappedLogger
 
 _MASK = "[redacted]"
-_SECRET_KEYS = re.compile(
-    r"(^|_)(phone|phone_number|code|phone_code|phone_code_hash|password|passwd|secret|secret_key|session|session_string|"
-    r"token|api_hash|auth_key|dsn|database_url)$",
-    re.IGNORECASE,
+# "exit_code" and "status_code" stay readable; a bare "code" is what Telegram sent to a phone.
+_TELLTALE_NAMES = (
+    r"phone|phone_number|phone_code|phone_code_hash|login_code|password|passwd|pwd|secret|secret_key|session_string|"
+    r"token|api_hash|auth_key|authorization|cookie"
 )
+_SECRET_KEYS = re.compile(rf"((^|_)({_TELLTALE_NAMES}|dsn|database_url)|^(code|session))$", re.IGNORECASE)
+_VALUE = r"""(?:b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\.)*'|(?:Bearer\s+)?[^\s,;)}\]]+)"""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    # user:password@host in any URL
-    (re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@]+@", re.IGNORECASE), rf"\g<head>:{_MASK}@"),
+    # user:password@host in any URL; up to the last @, for a password may hold one
+    (re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S+@", re.IGNORECASE), rf"\g<head>:{_MASK}@"),
+    # api_hash="…", 'password': '…', WORKER_SECRET_KEY=…
     (
         re.compile(
-            r"""(?ix)(?P<head>["']?\b(?:password|passwd|pwd|secret_key|api_hash|phone_code_hash|phone_code|phone_number|
-            auth_key|session_string|token)\b["']?\s*[=:]\s*)(?:b?"[^"]*"|b?'[^']*'|[^\s,;)}\]]+)"""
+            rf"""(?P<head>["']?\b(?:\w+_)?(?:{_TELLTALE_NAMES})["']?\s*[=:]\s*){_VALUE}""", re.IGNORECASE
         ),
         rf"\g<head>{_MASK}",
     ),
+    # what Telegram sends to a phone has five or six digits; exit codes and error codes have fewer
+    (
+        re.compile(r"""(?P<head>\bcode["']?(?:\s+is)?\s*[=:]?\s*["']?)\d{5,6}\b""", re.IGNORECASE),
+        rf"\g<head>{_MASK}",
+    ),
     # +49 30 1234567 and the like
-    (re.compile(r"\+\d[\d ()-]{6,18}\d"), _MASK),
-    # API hashes are 32 hexadecimal digits; content hashes have 64 and stay
-    (re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32}(?![0-9a-fA-F])"), _MASK),
+    (re.compile(r"\+\d[\d ()./-]{6,18}\d"), _MASK),
+    # API hashes are 32 hexadecimal digits; content hashes have 64 and stay; keys have 512
+    (re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{128,})(?![0-9a-fA-F])"), _MASK),
     # bot tokens
-    (re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}\b"), _MASK),
+    (re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"), _MASK),
     # session strings are one long run of base64
     (re.compile(r"(?<![A-Za-z0-9_/+-])(?=[A-Za-z0-9_/+-]*[G-Zg-z_/+-])[A-Za-z0-9_/+-]{200,}={0,2}"), _MASK),
 )
@@ -58,7 +67,10 @@ def _redact_value(value: Any) -> Any:
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, dict):
-        return {key: _MASK if _is_secret(key) else _redact_value(item) for key, item in value.items()}
+        return {
+            redact_text(str(key)): _MASK if _is_secret(key) else _redact_value(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple | set | frozenset):
         return [_redact_value(item) for item in value]
     if value is None or isinstance(value, bool | int | float):
@@ -110,9 +122,16 @@ def configure(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _report_bug
     # At INFO these tell of every connection and every look at the schema.
     logging.getLogger("pyrogram").setLevel(max(logging.WARNING, root.level))
     logging.getLogger("alembic").setLevel(max(logging.WARNING, root.level))
+
+
+def _report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What nobody caught is a bug and shows its traceback, but no secret in it."""
+    print(redact_text("".join(traceback.format_exception(kind, error, trace))), file=sys.stderr, end="")  # noqa: T201
 
 
 def get_logger(name: str) -> BoundLogger:

@@ -138,7 +138,7 @@ FUNCTIONS = (
             wait := greatest(0, backlog - (at_once - 1) * every,
                              extract(epoch FROM pace.last_at - present) + gap);
             reason := CASE pace.chat WHEN 0 THEN 'pace' ELSE 'chat pace' END;
-            IF wait > 0 THEN
+            IF wait > 0.000001 THEN
                 RETURN;
             END IF;
         END LOOP;

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 from world import PHONES, open_world
 
@@ -73,5 +74,31 @@ async def test_sigterm_drains_and_the_rest_is_done_by_the_next_run(tmp_path, dat
         ].read_text()
         indexed = await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'indexed'")
         assert len(indexed) == 1
+        await world.drain("--account", PHONES[0])
+        await world.check_invariants()
+
+
+async def test_a_message_that_is_applied_late_is_not_sent_twice(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        await world.post_archive(world.sources[0])
+        # The server holds the first send for longer than the next owner needs to take the account over.
+        rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=8)
+        pid = world.workers.start("run", "--once", "--account", PHONES[0], env=world.env())
+        while not (await world.admin.rule_hits()).get(rule):
+            await asyncio.to_thread(time.sleep, 0.05)
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.to_thread(world.workers.wait, pid)
+        await world.drain("--account", PHONES[0])
+        # Whatever the held send does, it has done it by now.
+        await asyncio.to_thread(time.sleep, 8)
+        await world.check_invariants()
+
+
+async def test_a_kill_right_after_a_page_loses_no_archive_of_it(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        for _ in range(3):
+            await world.post_archive(world.sources[0])
+        for edge in ("before", "after"):
+            await world.run("run", "--once", "--account", PHONES[0], faults=f"kill=db.scan.page:{edge}:1")
         await world.drain("--account", PHONES[0])
         await world.check_invariants()

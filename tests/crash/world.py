@@ -143,6 +143,14 @@ class World:
         finally:
             await connection.close()
 
+    async def until_buried(self) -> None:
+        """Wait until every dead worker has been silent for longer than its lease."""
+        query = (
+            "SELECT 1 FROM workers WHERE stopped_at IS NULL AND heartbeat_at > fleet_now() - interval '{} s'"
+        )
+        while await self.fetch(query.format(LEASE_SECONDS)):
+            await asyncio.to_thread(time.sleep, 0.1)
+
     async def forget_membership(self, phone: str, channel: int) -> None:
         """The account can no longer read the channel."""
         await self.fetch(

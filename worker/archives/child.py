@@ -13,7 +13,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from worker.archives import wire
-from worker.archives.examine import examine, prove
+from worker.archives.examine import actual_format, examine, prove
 from worker.archives.pictures import pictures
 from worker.archives.sink import Sink, clean_text
 from worker.archives.sniff import sniff
@@ -25,7 +25,7 @@ from worker.domain.listing import Limits, Mark
 if TYPE_CHECKING:
     import socket
 
-    from worker.domain.listing import Entry
+    from worker.domain.listing import Completeness, Entry
 
 
 def run_job(channel: socket.socket) -> None:
@@ -78,8 +78,9 @@ class _Job:
 
     def run(self) -> None:
         if self._task == "prove":
-            result = prove(self._parts, self._format, self._scheme, self._indices)
-            self._finish({"completeness": [result.complete, result.missing, result.reason]})
+            form = sniff(self._parts.volume(0)) or self._format
+            self._send(wire.Frame.PROOF, _as_json(prove(self._parts, form, self._scheme, self._indices)))
+            self._finish({})
         elif self._task == "examine":
             self._examine()
         elif self._task == "preview":
@@ -89,21 +90,20 @@ class _Job:
 
     def _examine(self) -> None:
         sink = Sink(self._send_entries, self._limits.entries, self._limits.output_bytes)
+        form = self._format
         try:
-            found = examine(self._parts, self._format, self._scheme, self._indices, sink, self._limits)
+            form = actual_format(self._parts, self._format, sink)
+            proven = prove(self._parts, form, self._scheme, self._indices)
+            # Sent ahead: a listing that is cut off takes nothing away from what was proven.
+            self._send(wire.Frame.PROOF, _as_json(proven))
+            judged = examine(self._parts, form, self._scheme, proven, sink, self._limits)
+            self._send(wire.Frame.PROOF, _as_json(judged))
         except MemoryError:
             sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {self._limits.memory} bytes of memory")
-            found = None
         sink.close(self._parts.total)
-        completeness = found.completeness if found else None
+        marks, notes = sorted(sink.marks), sink.notes
         self._finish({
-            "format": found.format if found else self._format.value,
-            "count": sink.count,
-            "total": sink.total_size,
-            "marks": sorted(sink.marks),
-            "notes": sink.notes,
-            "completeness": completeness
-            and [completeness.complete, completeness.missing, completeness.reason],
+            "format": form, "count": sink.count, "total": sink.total_size, "marks": marks, "notes": notes
         })  # fmt: skip
 
     def _preview(self) -> None:
@@ -122,10 +122,13 @@ class _Job:
         self._finish({"path": chosen})
 
     def _finish(self, result: dict[str, Any]) -> None:
-        wire.send(self._channel, wire.Frame.RESULT, json.dumps(result).encode())
+        self._send(wire.Frame.RESULT, result)
 
     def _send_entries(self, entries: list[Entry]) -> None:
-        wire.send(self._channel, wire.Frame.ENTRIES, json.dumps(entries, ensure_ascii=False).encode())
+        self._send(wire.Frame.ENTRIES, entries)
+
+    def _send(self, frame: wire.Frame, content: Any) -> None:
+        wire.send(self._channel, frame, json.dumps(content, ensure_ascii=False).encode())
 
     def _fetch(self, part: int, offset: int, length: int) -> bytes:
         pieces: list[bytes] = []
@@ -139,6 +142,10 @@ class _Job:
             offset += step
             length -= step
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _as_json(proven: Completeness) -> list[Any]:
+    return [proven.complete, proven.missing, proven.reason]
 
 
 def _thumbnail(picture: bytes) -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from worker.archives import wire
-from worker.domain.listing import Entry, Limits, Mark
+from worker.domain.listing import Completeness, Entry, Limits, Mark
 from worker.errors import RetryableError
 
 if TYPE_CHECKING:
@@ -26,12 +27,25 @@ _ENDINGS = {
 
 
 @dataclass(slots=True)
+class Result:
+    """The child's last word; which values it sets depends on the job."""
+
+    format: str = ""
+    count: int = 0
+    total: int = 0
+    marks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    path: str | None = None
+
+
+@dataclass(slots=True)
 class Answer:
     """What came back. Without a ``result`` the child died, and :meth:`death` says of what."""
 
     entries: list[Entry] = field(default_factory=list)
     picture: bytes = b""
-    result: dict[str, Any] | None = None
+    proof: Completeness | None = None
+    result: Result | None = None
     ending: int | None = None
 
     def death(self) -> tuple[Mark, str]:
@@ -51,29 +65,50 @@ async def converse(
     answer = Answer()
     room = limits.output_bytes
     try:
-        async with asyncio.timeout(limits.wall_seconds + GRACE_SECONDS):
+        async with asyncio.timeout(limits.wall_seconds + GRACE_SECONDS) as deadline:
             while answer.result is None and answer.ending is None and room > 0:
                 frame, payload = await _receive(reader)
-                if frame is wire.Frame.READ:
-                    part, offset, length = wire.READ.unpack(payload)
-                    writer.write(wire.pack(wire.Frame.DATA, await _read(archive.parts[part], offset, length)))
+                if frame is wire.Frame.READ and (wanted := _wanted(archive, payload)):
+                    writer.write(wire.pack(wire.Frame.DATA, await _read(*wanted)))
                     continue
                 room -= len(payload)
                 _take(answer, frame, payload)
     except TimeoutError:
+        if not deadline.expired():
+            raise  # the reader's own, which says nothing about the archive
         answer.ending = -signal.SIGALRM
     return answer
 
 
+def _wanted(archive: SetBytes, payload: bytes) -> tuple[Part, int, int] | None:
+    """What the child asks for; None if it asks for what there is not."""
+    if len(payload) != wire.READ.size:
+        return None
+    number, offset, length = wire.READ.unpack(payload)
+    if number >= len(archive.parts) or length > wire.MAX_READ:
+        return None
+    part = archive.parts[number]
+    return (part, offset, length) if offset + length <= part.reader.size else None
+
+
 def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
-    if frame is wire.Frame.ENTRIES:
-        answer.entries.extend(map(Entry._make, json.loads(payload)))
-    elif frame is wire.Frame.PICTURE:
-        answer.picture = payload
-    elif frame is wire.Frame.RESULT:
-        answer.result = json.loads(payload)
-    elif frame is wire.Frame.STATUS:
-        (answer.ending,) = wire.STATUS.unpack(payload)
+    """Remember what the child says. One that breaks the rules was taken over, and is heard no more."""
+    try:
+        if frame is wire.Frame.ENTRIES:
+            answer.entries.extend(map(Entry._make, json.loads(payload)))
+        elif frame is wire.Frame.PICTURE:
+            answer.picture = payload
+        elif frame is wire.Frame.PROOF:
+            complete, missing, reason = json.loads(payload)
+            answer.proof = Completeness(bool(complete), tuple(map(int, missing)), str(reason))
+        elif frame is wire.Frame.RESULT:
+            answer.result = Result(**json.loads(payload))
+        elif frame is wire.Frame.STATUS:
+            (answer.ending,) = wire.STATUS.unpack(payload)
+        else:
+            answer.ending = -1
+    except (TypeError, ValueError, struct.error):
+        answer.ending = -1
 
 
 async def _receive(reader: asyncio.StreamReader) -> tuple[wire.Frame, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.archives.rar_listing import list_rar
@@ -14,7 +13,7 @@ from worker.archives.tar_listing import list_tar
 from worker.archives.whole import NotWholeError, refuse_doubled
 from worker.archives.zip_listing import list_zip
 from worker.archives.zip_proof import prove_zip
-from worker.domain.archive_name import ArchiveFormat, Scheme
+from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
 from worker.domain.listing import Completeness, Mark
 
 if TYPE_CHECKING:
@@ -31,16 +30,14 @@ _PROVERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What the bytes turned out to be."""
-
-    format: ArchiveFormat
-    completeness: Completeness
-
-
 def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int]) -> Completeness:
-    """Whether these parts, which their names show to be gapless, are the whole archive."""
+    """Whether these parts are the whole archive."""
+    have = set(indices)
+    gaps = [number for number in range(max(have - {LAST}, default=-1)) if number not in have]
+    if scheme is Scheme.ZIP_SPANNED and LAST not in have:
+        gaps.append(LAST)
+    if gaps:
+        return Completeness(complete=False, missing=tuple(gaps), reason="parts are missing by their names")
     prover = _PROVERS.get(form)
     if prover is None:
         # A tar says nowhere how long it is; it comes as one file, and that is complete as posted.
@@ -59,23 +56,28 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
 
 
 def examine(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int], sink: Sink, limits: Limits
-) -> Examined:
-    """List a set and judge it. Whatever the bytes hold, this returns; the sink's marks say what was seen."""
-    actual = _actual_format(parts, form, sink)
-    completeness = prove(parts, actual, scheme, indices)
-    if not completeness.complete:
-        sink.mark(Mark.INCOMPLETE, completeness.reason)
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, proven: Completeness, sink: Sink, limits: Limits
+) -> Completeness:
+    """List a set, and judge once more whether it is whole, now that its contents were seen.
+
+    Whatever the bytes hold, this returns; the sink's marks say what was noticed.
+    """
+    if not proven.complete:
+        sink.mark(Mark.INCOMPLETE, proven.reason)
     try:
-        _list(parts, actual, scheme, sink, limits)
+        _list(parts, form, scheme, sink, limits)
     except MemoryError:
         sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {limits.memory} bytes of memory")
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
-    if completeness.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
-        completeness = Completeness(complete=False, reason="contents and checksums differ: a part is foreign")
-        sink.mark(Mark.INCOMPLETE, completeness.reason)
-    return Examined(actual, completeness)
+    if proven.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
+        reason = "contents and checksums differ: a part is damaged or foreign"
+        sink.mark(Mark.INCOMPLETE, reason)
+        return Completeness(complete=False, reason=reason)
+    if proven.missing:
+        # What cannot be read because a part is missing is not damaged.
+        sink.marks.discard(Mark.CORRUPT)
+    return proven
 
 
 def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits: Limits) -> None:
@@ -89,7 +91,8 @@ def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits:
         list_tar(parts, form, sink)
 
 
-def _actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:
+def actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:
+    """What the bytes are; marked where the name says otherwise."""
     actual = sniff(parts.volume(0))
     if actual is None or actual is form:
         # Self-extracting archives begin with a program: the named format's own parser decides.

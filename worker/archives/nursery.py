@@ -14,10 +14,11 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from worker.archives import wire
 from worker.archives.conversation import Answer, converse
+from worker.domain.archive_name import Scheme
 from worker.domain.listing import Completeness, Limits, Listing, Mark
 from worker.errors import FleetError, RetryableError
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 START_SECONDS = 60.0
+STOP_SECONDS = 5.0
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
@@ -37,7 +39,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Both answers about a set. A set whose parsing was cut off is not proven complete."""
+    """Both answers about a set."""
 
     completeness: Completeness
     listing: Listing
@@ -74,39 +76,37 @@ class Nursery:
             self._control.close()
             self._control = None
         if self._process is not None:
-            await self._process.wait()
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
             self._process = None
 
     async def prove(self, archive: SetBytes, limits: Limits | None = None) -> Completeness:
         """Say whether the bytes prove the set whole; reads headers only."""
-        answer = await self._run("prove", archive, limits or Limits())
-        if answer.result is None:
-            _, note = answer.death()
-            return Completeness(complete=False, reason=note)
-        return _completeness(answer.result)
+        return _completeness(archive, await self._run("prove", archive, limits or Limits()))
 
     async def examine(self, archive: SetBytes, limits: Limits | None = None) -> Examination:
         """Prove and list a set."""
         answer = await self._run("examine", archive, limits or Limits())
-        result = answer.result
-        entries = tuple(answer.entries)
+        result, entries = answer.result, tuple(answer.entries)
         if result is None:
             mark, note = answer.death()
             total = sum(entry.size for entry in entries)
             listing = Listing(archive.format, entries, len(entries), total, frozenset({mark}), (note,))
-            return Examination(Completeness(complete=False, reason=note), listing)
-        marks = frozenset(Mark(mark) for mark in result["marks"])
-        listing = Listing(
-            result["format"], entries, result["count"], result["total"], marks, tuple(result["notes"])
-        )
-        return Examination(_completeness(result), listing)
+        else:
+            marks = frozenset(Mark(mark) for mark in result.marks)
+            listing = Listing(result.format, entries, result.count, result.total, marks, tuple(result.notes))
+        return Examination(_completeness(archive, answer), listing)
 
     async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
         """A thumbnail of the best picture inside, or None if there is none that can be read."""
         answer = await self._run("preview", archive, limits or Limits())
-        if answer.result is None or not answer.result["path"] or not answer.picture:
+        if answer.result is None or not answer.result.path or not answer.picture:
             return None
-        return Preview(answer.result["path"], answer.picture)
+        return Preview(answer.result.path, answer.picture)
 
     async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
         job = {
@@ -170,8 +170,8 @@ def _environment() -> dict[str, str]:
     return {"LC_ALL": "C.UTF-8"} | {name: os.environ[name] for name in kept if name in os.environ}
 
 
-def _completeness(result: dict[str, Any]) -> Completeness:
-    if result["completeness"] is None:
-        return Completeness(complete=False, reason="parsing ended before the parts could be judged")
-    complete, missing, reason = result["completeness"]
-    return Completeness(complete, tuple(missing), reason)
+def _completeness(archive: SetBytes, answer: Answer) -> Completeness:
+    if answer.proof is not None:
+        return answer.proof
+    # A single file is complete as posted, however badly it treats its parser.
+    return Completeness(complete=archive.scheme is Scheme.SINGLE, reason=answer.death()[1])

@@ -13,7 +13,7 @@ from py7zr.io import BytesIOFactory
 
 from worker.archives.rar_blocks import Kind
 from worker.archives.rar_listing import blocks, volumes
-from worker.archives.sevenzip_listing import is_encrypted
+from worker.archives.sevenzip_listing import is_readable
 from worker.archives.tar_listing import members, unpacked
 from worker.archives.zip_directory import directory_start, find_directory, records
 from worker.archives.zip_listing import DEFLATED, ENCRYPTED, STORED, data_start, position_of, record_entry
@@ -94,7 +94,7 @@ def _in_sevenzip(parts: Parts, limit: int) -> Iterator[_Candidate]:
             folder, unpacked_before = member.folder, 0
         unpacked_before += size
         rank = picture_rank(member.filename, size, limit)
-        if rank is not None and unpacked_before <= SOLID_BUDGET and not is_encrypted(folder):
+        if rank is not None and unpacked_before <= SOLID_BUDGET and is_readable(folder):
             yield _Candidate(rank, partial(_read_sevenzip, archive, member.filename, limit))
 
 

@@ -139,7 +139,7 @@ def file_name(raw: bytes, *, is_unicode: bool) -> str:
     plain, separator, packed = raw.partition(b"\0")
     if is_unicode and separator:
         name = _unpacked(plain, packed)
-        if name is not None:
+        if name:
             return name.replace("\\", "/")
     try:
         name = plain.decode()

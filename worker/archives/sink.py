@@ -61,6 +61,18 @@ class Sink:
         if len(self._batch) >= BATCH or self._weight > BATCH_BYTES:
             self.flush()
 
+    @property
+    def full(self) -> bool:
+        """Whether further entries are only counted, so that their names need not be read."""
+        return self.count >= self._entry_limit or self._room <= 0
+
+    def skip(self, size: int, packed: int) -> None:
+        """Count an entry that is not listed."""
+        self.count += 1
+        self.total_size += size
+        self.packed_size += packed
+        self.marks.add(Mark.TRUNCATED)
+
     def flush(self) -> None:
         """Send what has gathered."""
         if self._batch:

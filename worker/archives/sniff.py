@@ -30,7 +30,7 @@ def sniff(file: RangeFile) -> ArchiveFormat | None:
     for magic, form in _MAGIC:
         if head.startswith(magic):
             return form
-    if looks_like_tar(head):
+    if any(head) and looks_like_tar(head):  # zeros may also be the padding of a self-extractor's program
         return ArchiveFormat.TAR
     return None
 

@@ -27,6 +27,7 @@ class Frame(Enum):
     JOB = b"J"  # to the child: what to do, JSON
     READ = b"R"  # from the child: part, offset, length
     DATA = b"D"  # to the child: the bytes asked for
+    PROOF = b"C"  # from the child: whether the parts are complete, JSON
     ENTRIES = b"E"  # from the child: a batch of entries, JSON
     PICTURE = b"P"  # from the child: bytes of a thumbnail
     RESULT = b"F"  # from the child: the end, JSON

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from worker.domain.listing import Limits
 
 ENCRYPTED, STREAMED, UTF8, MASKED = 0x1, 0x8, 0x800, 0x2000
+UNICODE_PATH = b"up"
 # Other flags are set by honest tools in one place and not in the other.
 COMPARED = ENCRYPTED | STREAMED | UTF8
 UNIX, MACOS = 3, 19
@@ -45,6 +46,9 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
     kept: list[Record] = []
     try:
         for record in records(file, start, directory):
+            if sink.full:
+                sink.skip(record[9], record[8])
+                continue
             sink.add(record_entry(record))
             if record[2] == UNIX and (record[11] >> 16) & 0o170000 == 0o120000:
                 sink.mark(Mark.LINKS)
@@ -62,7 +66,8 @@ def list_zip(parts: Parts, sink: Sink, limits: Limits) -> None:
 def record_entry(record: Record) -> Entry:
     """A directory record as a member."""
     raw, flags = record[0], record[3]
-    path = raw.decode("ascii") if raw.isascii() else _name(record)
+    plain = raw.isascii() and UNICODE_PATH not in record[1]
+    path = raw.decode("ascii") if plain else _name(record)
     modified = dos_time(record[6], record[5])
     is_dir, encrypted = path.endswith("/"), bool(flags & ENCRYPTED)
     return Entry._make((path, record[9], record[8], record[7], modified, is_dir, encrypted))
@@ -71,7 +76,7 @@ def record_entry(record: Record) -> Entry:
 def _name(record: Record) -> str:
     """The name in the first encoding that fits; cp437, the format's default, fits any bytes."""
     raw = record.name
-    unicode_path = extra_field(record.extra, 0x7075)
+    unicode_path = extra_field(record.extra, int.from_bytes(UNICODE_PATH, "little"))
     if len(unicode_path) > 5 and int.from_bytes(unicode_path[1:5], "little") == zlib.crc32(raw):
         raw = unicode_path[5:]
     # Unix and macOS tools store names as their file system has them, often without saying so.

@@ -6,8 +6,10 @@ import asyncio
 
 import click
 
-from worker.cli.opening import database, opened, readable_errors
+from worker.cli.opening import opened, readable_errors
 from worker.store import migrations
+from worker.store.connect import check_server
+from worker.store.server_facts import read_server_facts
 
 
 @click.group()
@@ -23,8 +25,7 @@ def upgrade() -> None:
     Example: worker db upgrade
     """
     with readable_errors(), opened() as place:
-        asyncio.run(_reachable(place.address))
-        # Alembic runs a loop of its own, so not inside ours.
+        asyncio.run(check_server(place.address))
         migrations.upgrade(place.address)
         click.echo(f"schema {migrations.head()}")
 
@@ -43,11 +44,6 @@ def current() -> None:
         raise SystemExit(0 if found == wanted else 1)
 
 
-async def _reachable(address: str) -> None:
-    async with database(address, any_schema=True):
-        pass
-
-
 async def _current(address: str) -> str | None:
-    async with database(address, any_schema=True) as opened_database:
-        return await migrations.current(opened_database)
+    await check_server(address)
+    return (await read_server_facts(address)).schema

@@ -56,7 +56,9 @@ class _Bars:
     help="Where the demo keeps its database and its Telegram.  [default: demo in the data folder]",
 )
 def demo(*, as_json: bool, state: Path | None) -> None:
-    """Run the main job on an embedded PostgreSQL and a loopback Telegram. Touches nothing else.
+    """Run the main job on an embedded PostgreSQL and a loopback Telegram.
+
+    It keeps to a folder of its own and touches nothing else.
 
     \b
     Examples:

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from worker.cli.opening import Opened, database, opened, readable_errors
+from worker.cli.opening import Opened, opened, readable_errors
 from worker.config.secret_key import secret_key
 from worker.errors import UserError
 from worker.status.health import Check, Verdict, check_database, check_host
 from worker.store import migrations
+from worker.store.connect import check_server
 
 if TYPE_CHECKING:
     from worker.config.load import Loaded
@@ -50,8 +51,8 @@ def doctor(*, as_json: bool) -> None:
 
 async def _examine(place: Opened) -> list[Check]:
     settings = place.settings
-    async with database(place.address, any_schema=True) as opened_database:
-        checks = await check_database(opened_database)
+    await check_server(place.address)
+    checks = await check_database(place.address)
     checks += await check_host(settings.data_dir, settings.transfer.min_free_mib)
     return [*checks, _check_secret_key(place)]
 

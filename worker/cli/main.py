@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from worker import __version__
-from worker.cli.archives import archives
-from worker.cli.db import db
-from worker.cli.demo import demo
-from worker.cli.doctor import doctor
-from worker.cli.run import recover, run
-from worker.cli.sandbox import sandbox
+
+# Each command's module is imported when it is asked for: the Telegram library alone takes a second. The
+# lines are those of the commands themselves; a test compares them.
+COMMANDS = {
+    "demo": "Run the main job on an embedded PostgreSQL and a loopback Telegram.",
+    "run": "Work: scan the sources and publish what is new, with every account at once.",
+    "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
+    "archives": "Look at archives on disk the way the fleet does.",
+    "db": "Set up, upgrade and look at the database.",
+    "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",
+    "sandbox": "Run a real MTProto server on 127.0.0.1 until SIGTERM.",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class LazyCommands(click.Group):
+    """A group that knows its commands by name and imports ``worker.cli.<name>`` on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"worker.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="archive-fleet")
 def cli() -> None:
     """Publish every archive of many Telegram channels exactly once.
@@ -22,10 +49,6 @@ def cli() -> None:
     First look:        worker demo
     Is all well here?  worker doctor
     """
-
-
-for command in (demo, run, recover, archives, db, doctor, sandbox):
-    cli.add_command(command)
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ from worker import log
 from worker.config.load import Loaded, load
 from worker.errors import FleetError
 from worker.store.address import parse_address
-from worker.store.database import Database, check_server
+from worker.store.connect import check_server
+from worker.store.database import Database
 from worker.store.embedded import open_cluster
 from worker.store.migrations import require_current
 
@@ -85,13 +86,12 @@ def opened() -> Iterator[Opened]:
 
 
 @contextlib.asynccontextmanager
-async def database(address: str, *, any_schema: bool = False) -> AsyncIterator[Database]:
-    """A checked database: reachable, of a known version and (unless ``any_schema``) with our schema."""
+async def database(address: str) -> AsyncIterator[Database]:
+    """A checked database: reachable, of a known version, with our schema."""
+    await check_server(address)
     opened_database = Database(address)
     try:
-        await check_server(opened_database)
-        if not any_schema:
-            await require_current(opened_database)
+        await require_current(opened_database)
         yield opened_database
     finally:
         await opened_database.close()

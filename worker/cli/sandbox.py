@@ -37,7 +37,9 @@ def sandbox(
     account_mbps: float,
     as_json: bool,
 ) -> None:
-    """Run a real MTProto server on 127.0.0.1 until SIGTERM. Any phone number can sign up.
+    """Run a real MTProto server on 127.0.0.1 until SIGTERM.
+
+    Any phone number can sign up.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ def load(environ: Mapping[str, str] | None = None) -> Loaded:
     origins: dict[str, str] = {}
     merged: dict[str, Any] = {}
     for origin, values in layers:
-        for name, value in _flatten(values):
+        for name, value in values.items():
             if name not in origins:
                 origins[name] = origin
                 _place(merged, name, value)
@@ -63,16 +63,20 @@ def load(environ: Mapping[str, str] | None = None) -> Loaded:
 
 
 class _GivenEnvironment(EnvSettingsSource):
+    """The library's reading of the environment, from a mapping instead of the process's own."""
+
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._given = {name.lower(): value for name, value in environ.items()}
+        self._given = environ
         super().__init__(Settings)
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
-        return self._given
+        # Only the settings themselves: the library would take a secret's file for a key of its table.
+        variables = map(_variable, setting_names())
+        return {name.lower(): self._given[name] for name in variables if name in self._given}
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
-    return _GivenEnvironment(env)()
+    return dict(_flatten(_GivenEnvironment(env)()))
 
 
 def _from_secret_files(env: Mapping[str, str]) -> dict[str, Any]:
@@ -82,33 +86,49 @@ def _from_secret_files(env: Mapping[str, str]) -> dict[str, Any]:
         if not (path := env.get(variable)):
             continue
         try:
-            _place(values, name, Path(path).read_text(encoding="utf-8").strip())
+            values[name] = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"{variable}: cannot read {path}", remedy="name a readable text file") from error
+        if not values[name]:
+            raise UserError(f"{variable}: {path} is empty", remedy="put the secret into it")
     return values
 
 
 def _from_toml(env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     named = env.get("WORKER_CONFIG")
     path = Path(named) if named else _DEFAULT_FILE
-    if not named and not path.exists():
-        return str(path), {}
     try:
-        return str(path), tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}", remedy="correct that line") from None
     except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, FileNotFoundError) and not named:
+            return str(path), {}
         raise UserError(f"cannot read {path}: {error}", remedy="check WORKER_CONFIG") from None
+    known = set(setting_names())
+    tables = {name.partition(".")[0] for name in known if "." in name}
+    values = {name: value for name, value in _flatten(document) if name not in tables or value != {}}
+    for name in values:
+        if name not in known:
+            raise _unknown(name, str(path))
+    return str(path), values
 
 
 def _refuse_unknown_variables(env: Mapping[str, str]) -> None:
-    known = {_variable(name) for name, _, _ in _walk(Settings.model_construct())}
-    known |= {f"{_variable(name)}_FILE" for name in _secret_names()} | _OTHER_VARIABLES
-    for name in env:
-        if name.startswith(_PREFIX) and name.upper() not in known:
-            raise UserError(
-                f"unknown setting {name} in the environment", remedy="`worker doctor` lists every setting"
-            )
+    known = {_variable(name) for name in setting_names()} | _OTHER_VARIABLES
+    known |= {f"{_variable(name)}_FILE" for name in _secret_names()}
+    for name in sorted(env):
+        if name.startswith(_PREFIX) and name not in known:
+            raise _unknown(name, "the environment")
+
+
+def _unknown(name: str, where: str) -> UserError:
+    return UserError(f"unknown setting {name} in {where}", remedy="docs/settings.md lists every setting")
+
+
+def setting_names() -> list[str]:
+    """The dotted name of every setting."""
+    return [name for name, _, _ in _walk(Settings.model_construct())]
 
 
 def _variable(name: str) -> str:
@@ -132,7 +152,8 @@ def _walk(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, FieldInfo, 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        # An empty table is kept as it stands, so that an unknown one is refused too.
+        if isinstance(value, Mapping) and value:
             yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
@@ -154,7 +175,6 @@ def _printable(value: Any) -> str:
 def _explain(error: ValidationError, origins: Mapping[str, str]) -> UserError:
     first = error.errors(include_url=False, include_input=False)[0]
     name = ".".join(str(step) for step in first["loc"])
-    where = origins.get(name, "the settings")
-    if first["type"] == "extra_forbidden":
-        return UserError(f"unknown setting {name} in {where}", remedy="`worker doctor` lists every setting")
-    return UserError(f"setting {name} in {where}: {first['msg']}", remedy="correct the value")
+    where = f" in {origins[name]}" if name in origins else ""
+    reason = first["msg"].removeprefix("Value error, ")
+    return UserError(f"setting {name}{where}: {reason}", remedy="correct the value")

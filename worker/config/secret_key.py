@@ -30,9 +30,15 @@ def secret_key(settings: Settings) -> bytes:
             remedy="set WORKER_SECRET_KEY_FILE to a file made with: openssl rand -base64 32",
         )
     path = settings.data_dir / _FILE_NAME
-    if not path.exists():
-        _make(path)
-    return _decode(path.read_text(encoding="ascii").strip(), str(path))
+    try:
+        if not path.exists():
+            _make(path)
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"the secret key in {path} cannot be made or read: {error}", remedy="check who owns that folder"
+        ) from error
+    return _decode(text, str(path))
 
 
 def _make(path: Path) -> None:
@@ -44,9 +50,11 @@ def _make(path: Path) -> None:
         file.write(base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    with contextlib.suppress(FileExistsError):
-        path.hardlink_to(unfinished)
-    unfinished.unlink()
+    try:
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(unfinished)
+    finally:
+        unfinished.unlink()
 
 
 def _decode(text: str, where: str) -> bytes:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, TypeVar
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+T = TypeVar("T", bound=BaseModel)
 Positive = Annotated[int, Field(gt=0)]
 NotNegative = Annotated[int, Field(ge=0)]
 
@@ -25,7 +26,17 @@ def default_data_dir() -> Path:
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Neither infinity nor "not a number" is a time to wait or a factor to grow by.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _ordered(table: T, *bounds: tuple[str, int, str]) -> T:
+    """Refuse a table in which ``factor`` times the smaller setting exceeds the larger one."""
+    for smaller, factor, larger in bounds:
+        if getattr(table, smaller) * factor > getattr(table, larger):
+            times = f"{factor} times " if factor > 1 else ""
+            raise ValueError(f"{larger} must be at least {times}{smaller}")
+    return table
 
 
 class TelegramSettings(_Table):
@@ -47,6 +58,11 @@ class LeaseSettings(_Table):
     lease_secs: Annotated[float, Field(ge=1)] = Field(30.0, description="trust in a lease after a heartbeat")
     heartbeat_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="time between heartbeats")
 
+    @model_validator(mode="after")
+    def _heartbeats_fit(self) -> Self:
+        """One lost heartbeat must not cost the lease."""
+        return _ordered(self, ("heartbeat_secs", 2, "lease_secs"))
+
 
 class FleetSettings(_Table):
     """How the fleet works through its sets."""
@@ -59,12 +75,21 @@ class FleetSettings(_Table):
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
+    @model_validator(mode="after")
+    def _back_off_grows(self) -> Self:
+        return _ordered(self, ("retry_base_secs", 1, "retry_cap_secs"))
+
 
 class TransferSettings(_Table):
     """Sizes and bounds of uploads and downloads."""
 
-    standard_limit_mib: Positive = Field(1950, description="largest part of a standard account")
-    premium_limit_mib: Positive = Field(3950, description="largest part of a Premium account")
+    # Telegram takes 4000 parts of 512 KiB, 8000 with Premium.
+    standard_limit_mib: Annotated[int, Field(gt=0, le=2000)] = Field(
+        1950, description="largest part of a standard account"
+    )
+    premium_limit_mib: Annotated[int, Field(gt=0, le=4000)] = Field(
+        3950, description="largest part of a Premium account"
+    )
     parts_in_flight: Positive = Field(8, description="file parts one transfer has under way")
     min_free_mib: NotNegative = Field(512, description="disk space that is never reserved")
 
@@ -92,6 +117,14 @@ class RateLimitSettings(_Table):
     get_participants_per_min: Positive = Field(20, description="member lists per account")
     premium_factor: Annotated[float, Field(ge=1)] = Field(1.5, description="more messages for Premium")
 
+    @model_validator(mode="after")
+    def _bounds_are_ordered(self) -> Self:
+        return _ordered(
+            self,
+            ("initial_backoff_ms", 1, "max_backoff_ms"),
+            ("flood_wait_buffer_min_secs", 1, "flood_wait_buffer_max_secs"),
+        )
+
 
 class Settings(BaseSettings):
     """Environment (``WORKER_…``) over ``worker.toml`` over these defaults."""
@@ -110,6 +143,14 @@ class Settings(BaseSettings):
     fleet: FleetSettings = FleetSettings()
     transfer: TransferSettings = TransferSettings()
     rate_limits: RateLimitSettings = RateLimitSettings()
+
+    @field_validator("data_dir")
+    @classmethod
+    def _a_real_folder(cls, value: Path) -> Path:
+        """A tilde from a file was never expanded by a shell; an empty value would mean "right here"."""
+        if value == Path():
+            raise ValueError("names no folder")
+        return value.expanduser().absolute()
 
     @classmethod
     def settings_customise_sources(

@@ -9,6 +9,7 @@ shortest time inside runs. Albums and replies glue files together before anythin
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 DAY = 86_400
 # A part that follows its set after a longer silence, and is linked to it by nothing, is another posting's.
 LATE_PART_WINDOW = 30 * DAY
+MAX_STRAYS = 100
+MAX_DIGITS = 9
 
 NOT_AN_ARCHIVE = "not an archive's name"
 LONE_CONTINUATION = "a continuation part without its first volume is not an archive"
 
 Unit: TypeAlias = tuple[Named, ...]
-Cost: TypeAlias = tuple[int, int, int, int]
+Cost: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def _glue(members: Sequence[Named]) -> list[Unit]:
         linked = unit_of.get(file.reply_to) if file.reply_to is not None else None
         if linked is None and file.album_id is not None:
             linked = albums.get(file.album_id)
-        if linked is None or not _compatible(linked, [member]):
+        if linked is None or not _compatible(tuple(linked), (member,)):
             linked = []
             units.append(linked)
         linked.append(member)
@@ -102,65 +105,104 @@ def _glue(members: Sequence[Named]) -> list[Unit]:
     return [tuple(unit) for unit in units]
 
 
-def _compatible(left: Sequence[Named], right: Sequence[Named]) -> bool:
-    taken = {m.name.index for m in left}
-    if any(m.name.index in taken for m in right):
+def _compatible(left: Unit, right: Unit) -> bool:
+    numbers = {m.name.index for m in left}
+    if any(m.name.index in numbers for m in right):
         return False
-    both = [m.name.digits for m in (*left, *right) if m.name.digits]
+    return _one_style(_digits(left), _digits(right))
+
+
+def _digits(unit: Unit) -> tuple[int, int]:
+    """The width that zero-padding shows, and the fewest digits."""
+    numbers = [m.name.digits for m in unit if m.name.digits]
+    padded = max((len(digits) for digits in numbers if digits.startswith("0")), default=0)
+    return padded, min(map(len, numbers), default=MAX_DIGITS)
+
+
+def _one_style(left: tuple[int, int], right: tuple[int, int]) -> bool:
     # part01 and part2 are numbered in two styles: two postings.
-    padded = max((len(d) for d in both if d.startswith("0")), default=0)
-    return all(len(digits) >= padded for digits in both)
+    return max(left[0], right[0]) <= min(left[1], right[1])
 
 
 def _cut(units: Sequence[Unit], late_window: int) -> Iterator[Unit]:
-    """Cut the units into the cheapest consecutive runs (dynamic programming over the cutting points)."""
-    best: list[tuple[Cost, int]] = [((0, 0, 0, 0), 0)]
-    for end in range(1, len(units) + 1):
-        options: list[tuple[Cost, int]] = []
-        run: Unit = ()
-        for start in range(end - 1, -1, -1):
-            unit = units[start]
-            if run and (not _compatible(unit, run) or run[0].file.date - unit[-1].file.date > late_window):
-                break
-            run = unit + run
-            cost = _cost(run)
-            before = best[start][0]
-            total = (before[0] + cost[0], before[1] + cost[1], before[2] + cost[2], before[3] + cost[3])
-            options.append((total, start))
-        best.append(min(options))
-    cuts = [len(units)]
+    """Cut the units into as few runs as possible, at the cheapest of the places where that can be done."""
+    earliest = _earliest_starts(units, late_window)
+    count = len(units)
+    before = [0] * (count + 1)  # runs needed for the units up to here
+    after = [0] * (count + 1)  # runs needed for the units from here on
+    for end in range(1, count + 1):
+        before[end] = before[earliest[end]] + 1
+    reach = count
+    for start in range(count - 1, -1, -1):
+        while earliest[reach] > start:
+            reach -= 1
+        after[start] = after[reach] + 1
+    places = [place for place in range(count + 1) if before[place] + after[place] == before[count]]
+    best: dict[int, tuple[Cost, int]] = {0: ((0, 0, 0), 0)}
+    for rank, end in enumerate(places[1:], start=1):
+        near = places[bisect_left(places, earliest[end]) : rank]
+        starts = [place for place in near if before[place] == before[end] - 1]
+        best[end] = min((_sum(best[p][0], _cost(_members(units[p:end]))), p) for p in starts)
+    cuts = [count]
     while cuts[-1] > 0:
         cuts.append(best[cuts[-1]][1])
     for start, end in pairwise(reversed(cuts)):
-        yield tuple(member for unit in units[start:end] for member in unit)
+        yield _members(units[start:end])
+
+
+def _earliest_starts(units: Sequence[Unit], late_window: int) -> list[int]:
+    """For each end, where the longest run that ends there may begin."""
+    earliest = [0]
+    seen: dict[int, int] = {}  # part number to the unit that had it last
+    styles: dict[tuple[int, int], int] = {}  # numbering style to the unit that had it last
+    for place, unit in enumerate(units):
+        start = earliest[-1]
+        if place and unit[0].file.date - units[place - 1][-1].file.date > late_window:
+            start = place
+        style = _digits(unit)
+        conflicts = [seen[m.name.index] for m in unit if m.name.index in seen]
+        conflicts += [last for other, last in styles.items() if not _one_style(style, other)]
+        earliest.append(max([start, *(last + 1 for last in conflicts)]))
+        seen.update((m.name.index, place) for m in unit)
+        styles[style] = place
+    return earliest
+
+
+def _members(units: Sequence[Unit]) -> Unit:
+    return tuple(member for unit in units for member in unit)
+
+
+def _sum(left: Cost, right: Cost) -> Cost:
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 
 def _cost(run: Unit) -> Cost:
+    """Volumes of unlike size (the last may be shorter), steps back in the numbering, seconds end to end."""
     by_number = sorted(run, key=lambda m: m.name.index)
     unlike = len({m.file.size for m in by_number[:-1]}) - 1 if len(run) > 1 else 0
     backwards = sum(a.name.index > b.name.index for a, b in pairwise(run))
     dates = [m.file.date for m in run]
-    return 1, unlike, backwards, max(dates) - min(dates)
+    return unlike, backwards, max(dates) - min(dates)
 
 
 def _across_topics(runs: list[Unit], late_window: int) -> list[Unit]:
     """Join a run with holes to the run of another topic that fills them, if there is just one."""
-    headless = [run for run in runs if not _has_beginning(run)]
-    for tail in headless:
+    if len({member.file.topic_id for run in runs for member in run}) == 1:
+        return runs
+    strays = [run for run in runs if not archive_set(run).gapless]
+    if len(strays) > MAX_STRAYS:
+        return runs  # so many postings of one name leave no join beyond doubt
+    for tail in strays:
         heads = [run for run in runs if run is not tail and _continues(run, tail, late_window)]
-        if len(heads) == 1:
+        if len(heads) == 1 and any(run is tail for run in runs):
             runs = [run for run in runs if run is not tail and run is not heads[0]]
             runs.append(heads[0] + tail)
     return runs
 
 
-def _has_beginning(run: Unit) -> bool:
-    return archive_set(run).gapless
-
-
 def _continues(head: Unit, tail: Unit, late_window: int) -> bool:
+    if not _compatible(head, tail) or abs(head[-1].file.date - tail[0].file.date) > late_window:
+        return False
     if {m.file.topic_id for m in head} & {m.file.topic_id for m in tail}:
         return False
-    if not _compatible(head, tail) or not archive_set(head + tail).gapless:
-        return False
-    return abs(head[-1].file.date - tail[0].file.date) <= late_window
+    return archive_set(head + tail).gapless

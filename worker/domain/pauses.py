@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What rests, and for how long from now; without account and channel, everything does."""
+    """What rests, for how long from now, and who wished it; without account and channel, everything does."""
 
     account: int | None = None
     channel: int | None = None
     seconds_left: float | None = None
+    by: str = ""
 
     def covers(self, account: int, channel: int | None) -> bool:
         """Whether work of this account, perhaps on this channel, has to rest."""
@@ -26,6 +27,17 @@ def in_the_way(pauses: Iterable[Pause], account: int, channel: int | None) -> Pa
     """The pause that lasts longest among those that cover the work; None if it may go on."""
     covering = [pause for pause in pauses if pause.covers(account, channel)]
     return max(covering, key=lambda pause: _length(pause.seconds_left), default=None)
+
+
+def resting_channels(pauses: Iterable[Pause], account: int) -> list[int]:
+    """The channels from which this account begins nothing."""
+    return sorted(
+        {
+            pause.channel
+            for pause in pauses
+            if pause.channel is not None and pause.covers(account, pause.channel)
+        }
+    )
 
 
 def _length(seconds: float | None) -> float:

@@ -7,8 +7,10 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
 from worker.fleet.lease import Lease, lease_account
+from worker.fleet.progress import recording
 from worker.log import bound, get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.deps import Deps
@@ -97,21 +99,22 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         await gateway.connect()
         me = await gateway.me()
         await accounts.save_me(process.database, account.id, me)
-        yield Deps(
-            settings=process.settings,
-            database=process.database,
-            account=replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id),
-            worker_id=process.worker_id,
-            run_id=run_id,
-            gateway=gateway,
-            locks=lease.locks,
-            trust=lease,
-            lanes=process.lanes,
-            workspace=process.workspace,
-            nursery=process.nursery,
-            clock=process.clock,
-            watcher=process.watcher,
-        )
+        async with recording(process.database, account.id, process.watcher, process.clock) as watcher:
+            yield Deps(
+                settings=process.settings,
+                database=process.database,
+                account=replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id),
+                worker_id=process.worker_id,
+                run_id=run_id,
+                gateway=gateway,
+                locks=lease.locks,
+                trust=lease,
+                lanes=process.lanes,
+                workspace=process.workspace,
+                nursery=process.nursery,
+                clock=process.clock,
+                watcher=watcher,
+            )
     finally:
         await gateway.close()
 
@@ -121,23 +124,39 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     await sets.release_claims_of(deps.database, deps.account.id)
     finished = completed = 0
     while True:
-        finished += await finish_open_intents(deps)
-        completed += await complete_pending(deps)
-        if mode.new_work:
+        # A person who asks for recovery means it; a pause is for what the fleet does by itself.
+        resting = mode.new_work and await _is_paused(process, deps)
+        if not resting:
+            finished += await finish_open_intents(deps)
+            completed += await complete_pending(deps)
+        if mode.new_work and not resting:
             await _scan_all(process, deps)
             await _work_through(process, deps)
         if mode.once or process.stopping.is_set():
             return Report(
                 deps.account.id, "finished", intents_finished=finished, metadata_completed=completed
             )
-        await process.wait_for_work(deps.settings.fleet.cycle_secs)
+        await process.wait_for_work(await _until_next_round(process, deps))
+
+
+async def _is_paused(process: Process, deps: Deps, channel: int | None = None) -> bool:
+    return in_the_way(await process.pauses.pauses(), deps.account.id, channel) is not None
+
+
+async def _until_next_round(process: Process, deps: Deps) -> float:
+    """A pause that ends by itself should not last a cycle longer."""
+    left = [pause.seconds_left for pause in await process.pauses.pauses() if pause.seconds_left]
+    return min(deps.settings.fleet.cycle_secs, *left) if left else deps.settings.fleet.cycle_secs
 
 
 async def _scan_all(process: Process, deps: Deps) -> None:
     for source in await channels.sources_of(deps.database, deps.account.id):
         cursor = source
         try:
-            while not process.stopping.is_set() and (moved := await scan_page(deps, cursor)) is not None:
+            while not process.stopping.is_set() and not await _is_paused(process, deps, source.channel_id):
+                moved = await scan_page(deps, cursor)
+                if moved is None:
+                    break
                 cursor = moved
         except FenceLostError as error:
             # Another account reads the same channel: its pages are as good as ours.
@@ -149,7 +168,13 @@ async def _scan_all(process: Process, deps: Deps) -> None:
 
 
 async def _work_through(process: Process, deps: Deps) -> None:
-    while not process.stopping.is_set() and (claim := await claim_next(deps)) is not None:
+    while not process.stopping.is_set():
+        pauses = await process.pauses.pauses()
+        if in_the_way(pauses, deps.account.id, None) is not None:
+            return
+        claim = await claim_next(deps, resting_channels(pauses, deps.account.id))
+        if claim is None:
+            return
         await attempt(deps, claim)
 
 

@@ -21,6 +21,7 @@ from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
 from worker.store import workers
+from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer
 from worker.telegram.client import Server, trust_public_key
 from worker.workspace.folder import Workspace
@@ -46,6 +47,7 @@ class Process:
     workspace: Workspace
     nursery: Nursery
     watcher: Watcher
+    pauses: PauseStore
     clock: Clock = field(default_factory=SystemClock)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -101,6 +103,7 @@ async def open_process(
             workspace=Workspace(settings.data_dir / "workspace", worker_id),
             nursery=nursery,
             watcher=watcher or Silent(),
+            pauses=PauseStore(database),
         )
         await workers.register(
             database,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
 from worker.fleet.account import Mode, Report, explain, run_account
+from worker.fleet.pausing import wake_when_resumed
+from worker.fleet.upkeep import keep_clean
 from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
 from worker.store.accounts import ready_accounts
@@ -26,14 +28,24 @@ _RETRY_ACCOUNT_SECONDS = 15.0
 async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) -> list[Report]:
     """Run every ready account (or only those with these phone numbers) concurrently."""
     await sweep_leftovers(process)
-    sweeping = asyncio.create_task(_keep_sweeping(process), name="sweep")
+    chores = [
+        asyncio.create_task(_keep_sweeping(process), name="sweep"),
+        asyncio.create_task(keep_clean(process), name="clean up"),
+        asyncio.create_task(wake_when_resumed(process), name="hear of pauses"),
+    ]
     try:
         return await _run_all(process, mode, only)
     finally:
-        sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sweeping
+        await _end(chores)
         await sweep_leftovers(process)
+
+
+async def _end(chores: list[asyncio.Task[None]]) -> None:
+    for chore in chores:
+        chore.cancel()
+    for ended in await asyncio.gather(*chores, return_exceptions=True):
+        if isinstance(ended, Exception):
+            log.error("chore.broke", error=repr(ended))
 
 
 async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:

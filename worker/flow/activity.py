@@ -11,7 +11,6 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from worker.domain.calls import Activity, PartCount
-from worker.errors import OutcomeUnknownError
 from worker.flow.backoff import LOST
 from worker.log import get_logger
 
@@ -50,9 +49,10 @@ class ActivityLog:
         self._counts = Counter()
         try:
             await self._write(lines, [PartCount(*key, calls) for key, calls in counts.items()])
-        except OutcomeUnknownError:
-            log.warning("governor.activity.maybe_lost", lines=len(lines))
         except LOST as error:
             log.warning("governor.activity.kept", lines=len(lines), error=repr(error))
             self._lines.extendleft(reversed(lines))
             self._counts.update(counts)
+        except Exception:
+            # Whoever flushes is about to tell of something more important than a gap in the record.
+            log.exception("governor.activity.lost", lines=len(lines))

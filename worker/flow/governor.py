@@ -66,7 +66,7 @@ class Governor:
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
-        self._limits = limits
+        self.limits = limits
         self._clock = clock or SystemClock()
         self._draw = draw
         self._turnstiles: dict[tuple[int, str], Turnstile] = {}
@@ -90,9 +90,9 @@ class Governor:
                         error.seconds
                     )  # no block stands for it: the wait is this call's own
             except LOST:
-                if retries >= self._limits.backoff.retries:
+                if retries >= self.limits.backoff.retries:
                     raise
-                await self._clock.sleep(self._limits.backoff.delay(retries, self._draw()))
+                await self._clock.sleep(self.limits.backoff.delay(retries, self._draw()))
                 retries += 1
 
     async def attempt(
@@ -103,15 +103,15 @@ class Governor:
 
     async def flooded(self, call: Call, flood: Flood, duration: float = 0.0) -> Verdict:
         """Tell all processes of a refusal; returns for how long the work has to rest."""
-        hold = self._limits.hold(flood, self._draw())
+        hold = self.limits.hold(flood, self._draw())
         report = FloodReport(
             call=call,
             flood=flood,
             hold=hold,
-            bucket=self._limits.buckets(call).name,
+            bucket=self.limits.buckets(call).name,
             duration=duration,
-            escalation=self._limits.escalation,
-            adaptation=self._limits.adaptation,
+            escalation=self.limits.escalation,
+            adaptation=self.limits.adaptation,
         )
         try:
             verdict = await self._store.record_flood(report)
@@ -128,7 +128,7 @@ class Governor:
     async def _attempt(
         self, call: Call, work: Callable[[], Awaitable[R]], deadline: float, *, urgent: bool
     ) -> R:
-        buckets = self._limits.buckets(call)
+        buckets = self.limits.buckets(call)
         turnstile = self._turnstiles.setdefault((call.account, buckets.name), Turnstile(self._clock))
         await turnstile.enter(
             lambda: self._ask(call, buckets), urgent=urgent, deadline=deadline, what=call.method
@@ -146,7 +146,7 @@ class Governor:
     async def _ask(self, call: Call, buckets: Buckets) -> Admission:
         try:
             await self._make_good()
-            return await self._store.admit(call, buckets, self._limits.adaptation)
+            return await self._store.admit(call, buckets, self.limits.adaptation)
         except (*LOST, OutcomeUnknownError) as error:
             log.warning("governor.store.away", error=repr(error))
             return Admission(_STORE_AWAY_SECONDS, "store away")

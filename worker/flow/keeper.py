@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from worker.errors import FleetError
 from worker.flow.waiting import ends_within
 from worker.log import get_logger
 
@@ -68,8 +67,9 @@ class Keeper:
                 self._cleanup_at = self._clock.monotonic() + self._cleanup_interval
                 cleaned = await self._store.cleanup()
                 log.info("governor.cleaned", rows=cleaned.windows + cleaned.activity + cleaned.blocks)
-        except FleetError as error:
-            log.warning("governor.keeper.failed", error=repr(error))
+        except Exception:
+            # Without the keeper every transfer would come to rest: it outlives whatever befalls one round.
+            log.exception("governor.keeper.failed")
 
     async def _rest(self) -> None:
         notified = asyncio.ensure_future(self._notified.wait())

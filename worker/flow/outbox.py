@@ -35,14 +35,14 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Paces:
-    """Seconds between the starts of two operations in one chat; groups and channels have negative ids."""
+    """Seconds between the starts of two operations in one lane."""
 
     private: float = 1.0
     group: float = 3.0
 
-    def interval(self, chat: int) -> float:
-        """The interval of this chat."""
-        return self.private if chat > 0 else self.group
+    def interval(self, lane: Lane) -> float:
+        """The interval of this lane."""
+        return self.private if lane.is_private else self.group
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +149,7 @@ class Outbox(Generic[P]):
         self._lanes.clear()
 
     def _fits(self, op: Op[P]) -> bool:
-        if len(self._open) < self._capacity and not self._waiting:
+        if len(self._open) < self._capacity:
             return True
         driver = self._lanes.get(op.lane)
         # Taking over a pending operation needs no room of its own; no pending plain send has place -1.
@@ -165,7 +165,7 @@ class Outbox(Generic[P]):
     def _enqueue(self, op: Op[P], ticket: Ticket, expires_at: float) -> None:
         driver = self._lanes.get(op.lane)
         if driver is None:
-            queue = LaneQueue[P](self._paces.interval(op.lane.chat), self._patience)
+            queue = LaneQueue[P](self._paces.interval(op.lane), self._patience)
             driver = self._lanes[op.lane] = LaneDriver(op.lane, queue, self._around)
         self._open[ticket] = op.lane
         self._empty.clear()

@@ -8,7 +8,7 @@ of six outcomes, and a callback that raises changes nothing about that.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from worker.log import get_logger
@@ -28,6 +28,8 @@ class Lane:
 
     account: int
     chat: int
+    # Channels and groups bear less than a private chat does; who does not know had better assume them.
+    is_private: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

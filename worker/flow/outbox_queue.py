@@ -112,7 +112,7 @@ class LaneQueue(Generic[P]):
     def retry(self, entry: Entry[P], at: float) -> list[Settled]:
         """The operation in flight came back and regains its place; nothing goes before ``at``."""
         self.finish(entry)
-        self._retry_at = max(self._retry_at, at)
+        self._retry_at = at
         newer = self._pending.get(entry.key)
         if newer is not None:
             newer.place = min(newer.place, entry.place)

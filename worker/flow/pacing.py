@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from worker.domain.calls import Adaptation, Pace
 
+RESOLUTION = 1e-6
+"""The database's time has no finer steps: a wait that is shorter could never be seen to end."""
+
 
 @dataclass(frozen=True, slots=True)
 class PaceState:
@@ -43,7 +46,8 @@ def wait(pace: Pace, state: PaceState, now: float, how: Adaptation) -> float:
     used = backlog / (pace.burst * pace.interval)
     strain = min(max((used - how.slow_from) / (1.0 - how.slow_from), 0.0), 1.0)
     gap = pace.interval * widening(state, now, how) * strain
-    return max(0.0, hard, state.last_at + gap - now)
+    seconds = max(hard, state.last_at + gap - now)
+    return seconds if seconds > RESOLUTION else 0.0
 
 
 def charge(pace: Pace, state: PaceState, now: float, how: Adaptation) -> PaceState:

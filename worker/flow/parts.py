@@ -11,7 +11,8 @@ fewer parts under way.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import random
+from typing import TYPE_CHECKING, TypeVar
 
 from worker.domain.calls import Activity, FloodKind
 from worker.flow.backoff import LOST
@@ -21,7 +22,7 @@ from worker.flow.waiting import ends_within
 from worker.log import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from worker.clock import Clock
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from worker.flow.governor import Governor
     from worker.flow.governor_state import GovernorStore
 
+R = TypeVar("R")
 log = get_logger(__name__)
 
 
@@ -85,15 +87,42 @@ class FileParts:
     """The parts of one file, as the governor sees them; an async context manager around its transfer."""
 
     def __init__(
-        self, governor: Governor, blocks: BlockCache, call: Call, clock: Clock, narrow: Callable[[], None]
+        self,
+        governor: Governor,
+        blocks: BlockCache,
+        call: Call,
+        clock: Clock,
+        *,
+        narrow: Callable[[], None],
+        draw: Callable[[], float] = random.random,
     ) -> None:
         self._governor = governor
         self._blocks = blocks
         self._call = call
         self._clock = clock
         self._narrow = narrow
+        self._draw = draw
         self._done = 0
         self._started_at = clock.monotonic()
+
+    async def part(self, work: Callable[[], Awaitable[R]]) -> R:
+        """Transfer one part: when it is allowed, again after a wait or a lost connection."""
+        losses = 0
+        backoff = self._governor.limits.backoff
+        while True:
+            await self.permit()
+            try:
+                result = await work()
+            except LOST as error:
+                if losses >= backoff.retries:
+                    await self.refused(error)
+                await self._clock.sleep(backoff.delay(losses, self._draw()))
+                losses += 1
+            except Exception as error:  # noqa: BLE001  # raised again unless it asks for a wait
+                await self.refused(error)
+            else:
+                self.done()
+                return result
 
     async def permit(self) -> None:
         """Wait until a part may start. With nothing in the way this does not even yield."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.archives.nursery import SetBytes
+from worker.archives.reader import SetBytes
 from worker.domain.archive_name import recognise
 from worker.log import get_logger
 from worker.store.packages import complete

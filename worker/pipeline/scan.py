@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from worker.domain.archive_name import Scheme, recognise
 from worker.domain.telegram import Message
 from worker.log import get_logger
-from worker.store.channels import advance_cursor
+from worker.store.channels import advance_cursor, note_read_to_end
 from worker.store.source_files import FoundArchive, keep_found
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ async def scan_page(deps: Deps, source: Source) -> Source | None:
     """Keep one page of messages; the source with its cursor moved, or None when there is nothing above it."""
     page = await deps.gateway.page_after(source.ref, source.last_message_id)
     if not page:
+        await note_read_to_end(deps.database, source)
         return None
     found = [archive for item in page if (archive := find_archive(item, source)) is not None]
     last = page[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from dataclasses import dataclass
@@ -10,13 +11,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from worker.store.server_facts import read_server_facts
-from worker.telegram.aes_backend import measure_aes_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from worker.store.database import Database
     from worker.store.server_facts import ServerFacts
 
 _MAX_CLOCK_SKEW_SECONDS = 2.0
@@ -41,14 +40,15 @@ class Check:
     remedy: str = ""
 
 
-async def check_database(database: Database) -> list[Check]:
-    """Version, schema, durability, pooling and clock of the server behind ``database``."""
+async def check_database(address: str) -> list[Check]:
+    """Version, schema, durability, pooling and clock of the server at ``address``."""
     before = time.time()
-    facts = await read_server_facts(database)
-    return list(_judge_server(facts, local_time=(before + time.time()) / 2))
+    facts = await read_server_facts(address)
+    return list(judge_server(facts, local_time=(before + time.time()) / 2))
 
 
-def _judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
+def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
+    """What these facts mean for the fleet."""
     yield Check("database", Verdict.OK, f"PostgreSQL {facts.version}")
     if facts.schema == facts.wanted_schema:
         yield Check("schema", Verdict.OK, facts.wanted_schema)
@@ -82,8 +82,11 @@ def _judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
 
 async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
     """Disk, AES and helpful programs of this machine."""
+    # The Telegram library takes a second to import; a wrong address should be told at once.
+    from worker.telegram.aes_backend import measure_aes_backend  # noqa: PLC0415
+
     backend = await asyncio.to_thread(measure_aes_backend)
-    speed = f"{backend.name}, {backend.megabytes_per_second:.0f} MB/s"
+    speed = f"{backend.name}, {backend.megabytes_per_second:.3g} MB/s"
     aes = Check("aes", Verdict.OK, speed)
     if not backend.is_fast:
         aes = Check("aes", Verdict.WARNING, f"{speed}: the slow path is in use", "pip install tgcrypto")
@@ -91,11 +94,17 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
 
 
 def _check_disk(data_dir: Path, min_free_mib: int) -> Check:
-    existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
-    free_mib = shutil.disk_usage(existing).free // 2**20
+    elsewhere = "set WORKER_DATA_DIR to another folder"
+    try:
+        existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
+        free_mib = shutil.disk_usage(existing).free // 2**20
+    except OSError as error:
+        return Check("disk", Verdict.FAILURE, f"{data_dir}: {error.strerror}", elsewhere)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return Check("disk", Verdict.FAILURE, f"{data_dir} cannot be written to", elsewhere)
     detail = f"{free_mib / 1024:.1f} GiB free at {data_dir}"
     if free_mib < min_free_mib:
-        return Check("disk", Verdict.FAILURE, detail, "free some space, or set WORKER_DATA_DIR elsewhere")
+        return Check("disk", Verdict.FAILURE, detail, f"free some space, or {elsewhere}")
     return Check("disk", Verdict.OK, detail)
 
 

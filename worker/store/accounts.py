@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.domain.phone import looks_like_phone, masked_phone
 from worker.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,6 +57,25 @@ async def ready_accounts(database: Database) -> list[Account]:
     async with database.reading() as connection:
         query = text(f"SELECT {_COLUMNS} FROM accounts WHERE state = 'ready' ORDER BY id")
         return [Account(*row) for row in await connection.execute(query)]
+
+
+async def find_account(database: Database, named: str) -> Account:
+    """The account that a person means by its phone number, @username, name, or our number for it."""
+    async with database.reading() as connection:
+        query = text(f"""
+            SELECT {_COLUMNS} FROM accounts
+            WHERE CAST(id AS text) = :named OR ltrim(phone, '+') = ltrim(:named, '+')
+               OR lower(username) = lower(ltrim(:named, '@')) OR lower(display_name) = lower(:named)
+            ORDER BY id LIMIT 2
+        """)
+        rows = (await connection.execute(query, {"named": named})).all()
+    shown = masked_phone(named) if looks_like_phone(named) else named
+    if not rows:
+        remedy = "give its phone number, @username, name or number as worker status shows it"
+        raise UserError(f"there is no account {shown}", remedy=remedy)
+    if len(rows) > 1:
+        raise UserError(f"several accounts are called {shown}", remedy="give the phone number")
+    return Account(*rows[0])
 
 
 async def save_login(

@@ -14,7 +14,7 @@ _DRIVER = "postgresql+asyncpg"
 
 def parse_address(address: str) -> URL:
     """The address as SQLAlchemy understands it, or an error that says what is wrong with it."""
-    example = "like postgresql://user:password@host:5432/database"
+    example = "like postgresql://user@host:5432/database"
     try:
         url = make_url(address)
         urlsplit(address).port  # noqa: B018 - raises on a port that is no number
@@ -27,21 +27,16 @@ def parse_address(address: str) -> URL:
     return url.set(drivername=_DRIVER)
 
 
-def engine_url(address: str) -> URL:
-    """For SQLAlchemy's async engine."""
-    url = parse_address(address)
-    # libpq's name for it, which people copy; asyncpg's dialect knows it as ``ssl``.
-    query = dict(url.query)
-    if "sslmode" in query:
-        query["ssl"] = query.pop("sslmode")
-    return url.set(query=query)
-
-
 def driver_dsn(address: str) -> str:
-    """For asyncpg itself."""
-    return parse_address(address).set(drivername="postgresql").render_as_string(hide_password=False)
+    """For asyncpg, which understands libpq's parameters."""
+    url = parse_address(address).set(drivername="postgresql")
+    # SQLAlchemy's name for it, which people copy.
+    query = dict(url.query)
+    if "ssl" in query:
+        query["sslmode"] = query.pop("ssl")
+    return url.set(query=query).render_as_string(hide_password=False)
 
 
 def printable(address: str) -> str:
-    """Without the password."""
-    return parse_address(address).set(drivername="postgresql").render_as_string(hide_password=True)
+    """Without the password, and without parameters, which may hold one too."""
+    return parse_address(address).set(drivername="postgresql", query={}).render_as_string(hide_password=True)

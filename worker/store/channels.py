@@ -197,3 +197,45 @@ async def advance_cursor(connection: AsyncConnection, source: Source, to_message
     )
     if not result.rowcount:
         raise FenceLostError(f"another account is reading {source.title}")
+
+
+async def note_read_to_end(database: Database, source: Source) -> None:
+    """Say that there was nothing above the cursor, unless another account has moved it since."""
+    async with database.transaction("channels.read_to_end") as connection:
+        await connection.execute(
+            text("""
+                UPDATE scan_cursors SET newest_message_id = last_message_id, scanned_at = fleet_now()
+                WHERE id = :cursor AND last_message_id = :last
+            """),
+            {"cursor": source.cursor_id, "last": source.last_message_id},
+        )
+
+
+async def find_channel(database: Database, named: str) -> tuple[int, str]:
+    """Our number and the title of the channel that a person means by its id, @username or title."""
+    async with database.reading() as connection:
+        rows = (
+            await connection.execute(
+                text("""
+                    SELECT id, title FROM channels
+                    WHERE CAST(telegram_id AS text) = :named OR lower(username) = lower(ltrim(:named, '@'))
+                       OR lower(title) = lower(:named)
+                    ORDER BY id LIMIT 2
+                """),
+                {"named": named},
+            )
+        ).all()
+    if not rows:
+        raise UserError(
+            f"no account has seen a channel {named}", remedy="give its id, @username or exact title"
+        )
+    if len(rows) > 1:
+        raise UserError(f"several channels are called {named}", remedy="give the id or the @username")
+    return rows[0].id, rows[0].title
+
+
+async def channel_titles(database: Database, channel_ids: list[int]) -> dict[int, str]:
+    """What these channels are called."""
+    async with database.reading() as connection:
+        query = text("SELECT id, title FROM channels WHERE id = ANY(:ids)")
+        return {row.id: row.title for row in await connection.execute(query, {"ids": channel_ids})}

@@ -6,27 +6,33 @@ them: advisory locks have a connection of their own (``worker.store.locks``).
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
 from typing import TYPE_CHECKING
 
 import asyncpg
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from worker import faults
-from worker.errors import OutcomeUnknownError, RetryableError, UserError
-from worker.store.address import engine_url, printable
+from worker.errors import OutcomeUnknownError, RetryableError
+from worker.store.address import printable
+from worker.store.connect import COMMAND_SECONDS, connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-SUPPORTED_MAJORS = range(15, 19)
-_CONNECT_SECONDS = 5.0
-_COMMAND_SECONDS = 30.0
 _POOL_SIZE = 5
+# The driver's errors that pass by themselves, as when the server restarts.
+_CONNECTION_TROUBLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
 
 
 class Database:
@@ -35,21 +41,20 @@ class Database:
     def __init__(self, address: str, *, pool_size: int = _POOL_SIZE) -> None:
         self.address = address
         self._engine = create_async_engine(
-            engine_url(address),
+            "postgresql+asyncpg://",
+            async_creator=self._open,
             pool_size=pool_size,
             max_overflow=0,
-            pool_timeout=_COMMAND_SECONDS,
+            pool_timeout=COMMAND_SECONDS,
             pool_pre_ping=True,
-            connect_args={
-                "timeout": _CONNECT_SECONDS,
-                "command_timeout": _COMMAND_SECONDS,
-                "server_settings": {
-                    "application_name": "archive-fleet",
-                    # A client that vanishes inside a transaction must not hold its row locks for long.
-                    "idle_in_transaction_session_timeout": "60s",
-                    "lock_timeout": "15s",
-                },
-            },
+        )
+
+    async def _open(self) -> asyncpg.Connection:
+        return await connect(
+            self.address,
+            # A client that vanishes inside a transaction must not hold its row locks for long.
+            idle_in_transaction_session_timeout="60s",
+            lock_timeout="15s",
         )
 
     @contextlib.asynccontextmanager
@@ -100,38 +105,11 @@ class Database:
 def is_disconnect(error: BaseException) -> bool:
     """Whether the connection, not the statement, is at fault."""
     if isinstance(error, DBAPIError):
-        return error.connection_invalidated or isinstance(error, InterfaceError | OperationalError)
-    return isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError)
-
-
-async def check_server(database: Database) -> int:
-    """The server's major version; a clear error if it cannot be reached or is not one we know."""
-    where = printable(database.address)
-    try:
-        async with asyncio.timeout(_CONNECT_SECONDS + 2), database.reading() as connection:
-            number: int = await connection.scalar(text("SELECT current_setting('server_version_num')::int"))
-    except RetryableError as error:
-        raise _unreachable(where, error.__cause__ or error) from None
-    except (DBAPIError, OSError, TimeoutError, asyncpg.PostgresError) as error:
-        raise _unreachable(where, error) from None
-    major = number // 10000
-    if major not in SUPPORTED_MAJORS:
-        raise UserError(f"{where} is PostgreSQL {major}", remedy="versions 15 to 18 are supported")
-    return major
-
-
-def _unreachable(where: str, error: BaseException) -> UserError:
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
-    origin = cause.__cause__ or cause
-    if isinstance(origin, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
-        return UserError(
-            f"PostgreSQL refused the login at {where}", remedy="check user and password in the address"
+        # SQLAlchemy's adapter raises its own class from the driver's.
+        driver_error = error.orig.__cause__ if error.orig is not None else None
+        return (
+            error.connection_invalidated
+            or isinstance(error, InterfaceError | OperationalError)
+            or isinstance(driver_error, _CONNECTION_TROUBLE)
         )
-    if isinstance(origin, asyncpg.InvalidCatalogNameError):
-        return UserError(f"there is no such database: {where}", remedy="create it, or correct the address")
-    if isinstance(origin, socket.gaierror):
-        return UserError(f"the host of {where} is not known", remedy="check the address")
-    reason = "no answer in time" if isinstance(origin, TimeoutError) else str(origin).splitlines()[0]
-    return UserError(
-        f"cannot reach {where}: {reason}", remedy="is PostgreSQL running there? check database_url"
-    )
+    return isinstance(error, _CONNECTION_TROUBLE)

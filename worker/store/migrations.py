@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import alembic.command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 import worker
 from worker import faults
-from worker.errors import UserError
+from worker.errors import RetryableError, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from worker.store.database import Database
 
 
@@ -24,7 +29,9 @@ def _config(address: str = "") -> Config:
     # The installed package carries the migrations; a checkout has them beside it.
     inside = package / "migrations"
     config = Config()
-    config.set_main_option("script_location", str(inside if inside.exists() else package.parent / "alembic"))
+    scripts = inside if inside.exists() else package.parent / "alembic"
+    # The percent sign is special to the parser that Alembic keeps its options in.
+    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["address"] = address
     return config
@@ -38,15 +45,40 @@ def head() -> str:
 
 
 def upgrade(address: str, revision: str = "head") -> None:
-    """Bring the schema to ``revision``. Any number of processes may do so at once."""
-    with faults.around("db.upgrade"):
+    """Bring the schema to ``revision``. Any number of processes may do so at once.
+
+    Alembic runs an event loop of its own: call this outside of one.
+    """
+    with faults.around("db.upgrade"), _readable_refusals():
         alembic.command.upgrade(_config(address), revision)
 
 
 def downgrade(address: str, revision: str) -> None:
     """Take the schema back to ``revision``."""
-    with faults.around("db.downgrade"):
+    with faults.around("db.downgrade"), _readable_refusals():
         alembic.command.downgrade(_config(address), revision)
+
+
+@contextlib.contextmanager
+def _readable_refusals() -> Iterator[None]:
+    try:
+        yield
+    except CommandError as error:
+        raise UserError(
+            f"the schema is not one of this version's: {error}", remedy="upgrade archive-fleet on this host"
+        ) from error
+    except ProgrammingError as error:
+        reason = str(error.orig).rpartition(": ")[2]
+        raise UserError(
+            f"PostgreSQL refused to change the schema: {reason}",
+            remedy="use a role that owns the database, or an empty database",
+        ) from error
+    except (DBAPIError, OSError, TimeoutError) as error:
+        # All in one transaction: it was either done or left undone, and doing it again is safe.
+        reason = str(error).splitlines()[0]
+        raise RetryableError(
+            f"the change of the schema was cut short: {reason}", remedy="run it again"
+        ) from error
 
 
 async def current(database: Database) -> str | None:

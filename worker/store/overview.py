@@ -36,11 +36,72 @@ class SetOutcome:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """How many sources were read to their end, out of how many, and the messages seen in them."""
+
+    channels: int
+    of_channels: int
+    messages: int
+
+
+# Relies on archive_sets_state, and reads nothing but that index.
+_COUNTS = text("SELECT state, count(*) AS n FROM archive_sets GROUP BY state")
+_SCANNED = text("""
+    SELECT count(*) FILTER (WHERE at_top), count(*), coalesce(CAST(sum(seen) AS bigint), 0) FROM (
+        SELECT coalesce(bool_and(cu.scanned_at IS NOT NULL AND cu.last_message_id = cu.newest_message_id),
+                        false) AS at_top,
+               sum(cu.messages_seen) AS seen
+        FROM channels c LEFT JOIN scan_cursors cu ON cu.channel_id = c.id
+        WHERE c.is_source AND c.is_enabled GROUP BY c.id
+    ) each_source
+""")
+_HELD = """
+    SELECT s.id, s.name, c.title, s.state, s.reason,
+           greatest(0, extract(epoch FROM s.not_before - fleet_now()))::float8 AS seconds
+    FROM archive_sets s JOIN channels c ON c.id = s.channel_id
+    WHERE s.reason IS NOT NULL AND {which} LIMIT :limit
+"""
+# All three rely on archive_sets_held_back.
+_HELD_BACK = text(
+    _HELD.format(which="s.state = 'ready' AND s.not_before > fleet_now() ORDER BY s.not_before, s.id")
+)
+_GIVEN_UP = text(_HELD.format(which="s.state = 'failed' ORDER BY s.not_before DESC, s.id DESC"))
+_COUNT_HELD_BACK = text("""
+    SELECT count(*) FROM archive_sets
+    WHERE state = 'ready' AND reason IS NOT NULL AND not_before > fleet_now()
+""")
+
+
 async def count_sets(database: Database) -> dict[str, int]:
     """Sets by state."""
     async with database.reading() as connection:
-        rows = await connection.execute(text("SELECT state, count(*) AS n FROM archive_sets GROUP BY state"))
-        return {row.state: row.n for row in rows}
+        return {row.state: row.n for row in await connection.execute(_COUNTS)}
+
+
+async def scanned_sources(database: Database) -> Scanned:
+    """How far the sources were read."""
+    async with database.reading() as connection:
+        return Scanned(*(await connection.execute(_SCANNED)).one())
+
+
+async def held_back_sets(database: Database, limit: int = 10) -> list[WaitingSet]:
+    """Ready sets that may not be claimed yet, those that move first first."""
+    async with database.reading() as connection:
+        return [WaitingSet(*row) for row in await connection.execute(_HELD_BACK, {"limit": limit})]
+
+
+async def given_up_sets(database: Database, limit: int = 5) -> list[WaitingSet]:
+    """Sets that wait for a person, the latest first."""
+    async with database.reading() as connection:
+        return [WaitingSet(*row) for row in await connection.execute(_GIVEN_UP, {"limit": limit})]
+
+
+async def count_held_back(database: Database) -> int:
+    """How many ready sets may not be claimed yet."""
+    async with database.reading() as connection:
+        waiting: int = (await connection.execute(_COUNT_HELD_BACK)).scalar_one()
+        return waiting
 
 
 async def waiting_sets(database: Database, limit: int = 50) -> list[WaitingSet]:

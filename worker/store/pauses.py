@@ -24,7 +24,7 @@ _RESUME = text("DELETE FROM settings WHERE key = :key")
 _RESUME_ALL = text("DELETE FROM settings WHERE key = :key OR starts_with(key, :key || ':')")
 _PAUSES = text("""
     SELECT CAST(value ->> 'account' AS integer), CAST(value ->> 'channel' AS integer),
-           CAST(left_over AS double precision)
+           CAST(left_over AS double precision), coalesce(value ->> 'by', '')
     FROM settings, LATERAL (
         SELECT extract(epoch FROM updated_at - fleet_now()) + CAST(value ->> 'seconds' AS double precision)
     ) AS span (left_over)
@@ -45,10 +45,15 @@ class PauseStore:
             return [Pause(*row) for row in await connection.execute(_PAUSES, {"key": _KEY})]
 
     async def pause(
-        self, *, account: int | None = None, channel: int | None = None, seconds: float | None = None
+        self,
+        *,
+        account: int | None = None,
+        channel: int | None = None,
+        seconds: float | None = None,
+        by: str = "",
     ) -> None:
         """Let the fleet, an account or a channel rest, for a while or until it is resumed."""
-        value = json.dumps({"account": account, "channel": channel, "seconds": seconds})
+        value = json.dumps({"account": account, "channel": channel, "seconds": seconds, "by": by})
         async with self._database.transaction("pauses.pause") as connection:
             await connection.execute(_PAUSE, {"key": _key_of(account, channel), "value": value})
             await connection.execute(_ANNOUNCE, {"channel": FLOW, "what": "pause"})

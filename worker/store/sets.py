@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from worker.errors import FenceLostError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -59,6 +60,7 @@ _NEXT = text(
             JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
             JOIN channels nc ON nc.id = n.channel_id AND nc.is_enabled
             WHERE n.state = 'ready' AND n.not_before <= fleet_now()
+              AND n.channel_id <> ALL (CAST(:resting AS integer[]))
               AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = n.id AND u.state = 'open')
               AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = n.lead_document_id
                               AND o.state = 'claimed')
@@ -70,13 +72,14 @@ _ONE = text(
 )
 
 
-async def claim_next(database: Database, account_id: int, worker_id: UUID) -> Claim | None:
-    """The next set this account can work on; None if there is none now."""
+async def claim_next(
+    database: Database, account_id: int, worker_id: UUID, resting: Sequence[int] = ()
+) -> Claim | None:
+    """The next set this account can work on outside ``resting`` channels; None if there is none now."""
     try:
         async with database.transaction("sets.claim") as connection:
-            row = (
-                await connection.execute(_NEXT, {"account": account_id, "worker": worker_id})
-            ).one_or_none()
+            values = {"account": account_id, "worker": worker_id, "resting": list(resting)}
+            row = (await connection.execute(_NEXT, values)).one_or_none()
             return None if row is None else await _claim_of(connection, row)
     except IntegrityError:
         # Another account took a copy of the same document in this very moment; it is busy now.

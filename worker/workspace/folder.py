@@ -72,8 +72,9 @@ class PartFile:
         """Write all of ``data``. A full disk is a reason to wait, not to fail."""
         view = memoryview(data)
         try:
-            while view:
-                view = view[os.write(self._fd, view) :]
+            with faults.around("workspace.append"):
+                while view:
+                    view = view[os.write(self._fd, view) :]
         except OSError as error:
             what = f"the disk took no more: {error.strerror}"
             raise NotBeforeError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error

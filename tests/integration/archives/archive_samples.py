@@ -261,6 +261,12 @@ def zip_spanned_tool(folder):
     return _with_folders([*folder.glob("a.z0*"), folder / "a.zip"])
 
 
+@sample("spanned zip64", "zip")
+def zip64_spanned_tool(folder):
+    _run(folder, "zip", "-q", "-r", "-fz", "-s", "64k", "../a.zip", ".")
+    return _with_folders([*folder.glob("a.z0*"), folder / "a.zip"])
+
+
 @sample("spanned zip")
 def zip_spanned(folder):
     return Sample(_write(folder, ["a.z01", "a.z02", "a.zip"], spanned_zip(TREE, 80_000)))

@@ -16,10 +16,18 @@ async def nursery():
 
 
 def pytest_terminal_summary(terminalreporter):
-    formats, tools = Counter(), Counter()
+    formats, tools, damages = Counter(), Counter(), Counter()
     for report in terminalreporter.stats.get("passed", []):
-        formats.update(value for name, value in report.user_properties if name == "sample-format")
-        tools.update(value for name, value in report.user_properties if name == "compared-with")
+        for name, value in report.user_properties:
+            if name == "sample-format":
+                formats[value] += 1
+            elif name == "compared-with":
+                tools[value] += 1
+            elif name.startswith("fuzz-"):
+                damages[name.removeprefix("fuzz-")] += value
+    if damages:
+        terminalreporter.section("damaged archives examined")
+        terminalreporter.write_line(", ".join(f"{count} {damage}" for damage, count in damages.items()))
     if not formats:
         return
     terminalreporter.section("archive samples listed, per format")

@@ -9,37 +9,41 @@ import zipfile
 
 import py7zr
 import rarfile
+from archive_samples import zstd
 
 
 def listings(form, parts, folder):
-    """One listing per tool that is installed and can read this kind."""
-    first = folder / parts[0]
-    last = folder / parts[-1]
-    single = len(parts) == 1
-    found = {}
-    if form.startswith("zip") and single:
-        found["zipfile"] = _zipfile(first)
-        if shutil.which("unzip") and found["zipfile"]:
-            found["unzip -Z"] = _unzip(first)
-    if form.startswith("7z") and single:
-        with py7zr.SevenZipFile(first) as archive:
-            found["py7zr"] = [(f.filename, f.uncompressed) for f in archive.list()]
-    if form.startswith("rar"):
-        sliced = (
-            io.BytesIO(b"".join((folder / part).read_bytes() for part in parts)) if "slices" in form else None
-        )
-        rar = rarfile.RarFile(sliced or first)
-        found["rarfile"] = [(i.filename.rstrip("/"), i.file_size) for i in rar.infolist()]
-    if form.startswith("tar") and form != "tar.zst":
-        with tarfile.open(first) as archive:
-            found["tarfile"] = [(m.name, m.size) for m in archive]
+    """One listing per library that can read this kind, and per program that also is installed."""
+    paths = [folder / part for part in parts]
+    found = _libraries(form, paths)
+    if len(parts) == 1 and form.startswith("zip") and found["zipfile"] and shutil.which("unzip"):
+        found["unzip -Z"] = _unzip(paths[0])
     if form == "zip cp437":
-        return found  # the tools below show such names as raw bytes
+        return found  # the programs below show such names as raw bytes
     if not form.startswith(("rar", "tar.")) and shutil.which("7zz"):
-        found["7z l"] = _sevenzip(last if form == "spanned zip" else first)
-    if single and form != "7z" and shutil.which("bsdtar"):
-        found["bsdtar -tv"] = _bsdtar(first)
+        found["7z l"] = _sevenzip(paths[-1] if form.startswith("spanned") else paths[0])
+    if len(parts) == 1 and form != "7z" and shutil.which("bsdtar"):
+        found["bsdtar -tv"] = _bsdtar(paths[0])
     return found
+
+
+def _libraries(form, paths):
+    source = paths[0]
+    if "slices" in form:
+        source = io.BytesIO(b"".join(path.read_bytes() for path in paths))
+    if form.startswith("zip"):
+        return {"zipfile": _zipfile(source)}
+    if form.startswith("7z"):
+        with py7zr.SevenZipFile(source) as archive:
+            return {"py7zr": [(f.filename, f.uncompressed) for f in archive.list()]}
+    if form.startswith("rar"):
+        infos = rarfile.RarFile(source).infolist()
+        return {"rarfile": [(info.filename.rstrip("/"), info.file_size) for info in infos]}
+    if form.startswith("tar"):
+        stream = io.BytesIO(zstd.decompress(source.read_bytes())) if form == "tar.zst" else None
+        with tarfile.open(source, fileobj=stream) as archive:
+            return {"tarfile": [(member.name, member.size) for member in archive]}
+    return {}  # no library reads a spanned zip
 
 
 def _zipfile(path):

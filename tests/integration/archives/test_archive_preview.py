@@ -11,7 +11,7 @@ from worker.archives.thumbnail import EDGE
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # Not to be had: encrypted members, methods without a decoder here, samples without a picture.
-WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma|rar5_tool")
+WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma|rar5_tool|ppmd")
 READABLE = [name for name in samples.MAKERS if not WITHOUT.search(name)]
 NOTHING_TO_SEE = ["sevenzip_python_encrypted_names", "rar4_encrypted", "zip_empty", "tar_empty"]
 

@@ -145,6 +145,13 @@ async def test_p13_a_stream_that_takes_too_long_is_cut_off_and_marked(nursery):
     assert await marks_of(nursery, "a.tar.gz", body, Limits(cpu_seconds=1)) == {Mark.TIME_LIMIT}
 
 
+async def test_p5_a_single_file_is_complete_as_posted_even_if_it_kills_its_parser(nursery):
+    body = gzip.compress(tarfile.TarInfo("x").tobuf(tarfile.GNU_FORMAT)) + zeros_gz(16 * 1024)
+    complete, result = await memory_sets.examined(nursery, {"a.tar.gz": body}, Limits(wall_seconds=0.5))
+    assert complete
+    assert Mark.TIME_LIMIT in result.listing.marks
+
+
 async def test_p13_a_header_that_wants_all_memory_is_cut_off_and_marked(nursery):
     info = tarfile.TarInfo("pax")
     info.type, info.size = tarfile.XHDTYPE, 700 * 2**20
@@ -199,18 +206,19 @@ async def test_cancelling_a_job_ends_its_child():
         assert complete
 
 
-async def test_a_reader_that_fails_is_an_error_and_not_a_mark(nursery):
+@pytest.mark.parametrize("failure", [ConnectionResetError, TimeoutError, ValueError])
+async def test_a_reader_that_fails_is_an_error_and_not_a_mark(failure, nursery):
     class Broken:
         size = 1000
 
         async def read_at(self, offset, length):
-            raise ConnectionResetError("the network went away")
+            raise failure("the network went away")
 
     _, archive = memory_sets.set_of({"a.zip": b"x" * 1000})
     broken = memory_sets.SetBytes(
         archive.format, archive.scheme, (memory_sets.Part("a.zip", Broken()),), archive.indices
     )
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(failure, match="went away"):
         await nursery.examine(broken)
 
 

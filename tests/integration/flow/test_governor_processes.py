@@ -238,7 +238,7 @@ async def test_g14_a_block_is_announced_to_every_process(sql, database_url, data
     store = GovernorStore(database, retention_days=7)
     clock = SystemClock()
     governor = Governor(store, clock=clock)
-    blocks = BlockCache(store, clock)
+    blocks = BlockCache(store, clock, trusted_for=3600)
     keeper = Keeper(store, governor.activity, blocks, clock, interval=3600)
     heard = asyncio.Event()
 
@@ -252,7 +252,9 @@ async def test_g14_a_block_is_announced_to_every_process(sql, database_url, data
     ]
     await asyncio.wait_for(heard.wait(), 10)
     await asyncio.wait_for(blocks.until_free(1, "upload.getFile"), 10)
+    heard.clear()
     await sql.execute(_FLOODED.format(method="upload.getFile", seconds=60))
+    await asyncio.wait_for(heard.wait(), 10)
 
     async def blocked():
         return not blocks.free(1, "upload.getFile")

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from worker.errors import UserError
 from worker.store import migrations
-from worker.store.address import engine_url
+from worker.store.connect import connect
 from worker.store.database import Database
 from worker.store.schema import metadata
 
@@ -44,7 +44,7 @@ async def _catalogue(url: str) -> dict[str, list[tuple]]:
 
 
 async def test_migrations_and_tables_agree_down_to_every_check_and_index(database_url, empty_database_url):
-    engine = create_async_engine(engine_url(empty_database_url))
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: connect(empty_database_url))
     async with engine.begin() as connection:
         await connection.exec_driver_sql("CREATE EXTENSION pg_trgm")
         await connection.exec_driver_sql(

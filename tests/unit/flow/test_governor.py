@@ -47,7 +47,7 @@ class Desk:
         return asyncio.create_task(self.governor.call(call, self.work(*answers, name=name), **options))
 
     def parts(self, call=GET_FILE, narrow=lambda: None):
-        return FileParts(self.governor, self.blocks, call, self.clock, narrow)
+        return FileParts(self.governor, self.blocks, call, self.clock, narrow=narrow, draw=lambda: 0.5)
 
     @property
     def moments(self) -> list[float]:
@@ -139,7 +139,8 @@ async def test_g7_floods_use_up_no_retry():
 async def test_g7_other_retryable_errors_are_tried_five_times_more_with_no_sleep_after_the_last():
     desk = Desk()
     call = desk.call(Call(1, "users.getMe"), *[RetryableError("lost")] * 9)
-    await desk.clock.advance(60)
+    await desk.clock.advance(3.11)
+    assert call.done()
     with pytest.raises(RetryableError):
         await call
     assert desk.moments == pytest.approx([0, 0.1, 0.3, 0.7, 1.5, 3.1])
@@ -294,6 +295,49 @@ async def test_g8_a_premium_wait_delays_only_the_refused_part_and_narrows_the_de
     assert desk.store.blocks == {}
 
 
+async def test_g7_a_part_is_tried_again_after_a_lost_connection_and_after_a_wait_without_using_up_a_retry():
+    desk = Desk()
+    keeping = asyncio.create_task(desk.keeper.run())
+    await settle()
+    work = desk.work(*[RetryableError("lost")] * 4, flood(3, "FLOOD_PREMIUM_WAIT"), RetryableError("lost"))
+    part = asyncio.create_task(desk.parts().part(work))
+    await desk.clock.advance(10)
+    assert await part == "page"
+    part = asyncio.create_task(desk.parts().part(desk.work(*[RetryableError("lost")] * 6)))
+    await desk.clock.advance(10)
+    with pytest.raises(RetryableError):
+        await part
+    keeping.cancel()
+
+
+async def test_g16_the_keeper_outlives_whatever_goes_wrong_in_one_round():
+    desk = Desk()
+    active_blocks = desk.store.active_blocks
+
+    async def broken():
+        raise ZeroDivisionError
+
+    desk.store.active_blocks = broken
+    keeping = asyncio.create_task(desk.keeper.run())
+    await desk.clock.advance(10)
+    assert not desk.blocks.free(1, "upload.getFile")
+    desk.store.active_blocks = active_blocks
+    await desk.clock.advance(1)
+    assert desk.blocks.free(1, "upload.getFile")
+    keeping.cancel()
+
+
+async def test_g15_a_record_that_cannot_be_written_hides_no_error_of_the_call():
+    desk = Desk()
+
+    async def broken(rows, counts):
+        raise ZeroDivisionError
+
+    desk.governor.activity._write = broken
+    with pytest.raises(UserError, match="refused"):
+        await desk.governor.call(HISTORY, desk.work(UserError("refused")))
+
+
 async def test_g4_a_flood_on_parts_stops_the_parts_of_that_account_and_method_at_once():
     desk = Desk()
     keeping = asyncio.create_task(desk.keeper.run())
@@ -426,7 +470,8 @@ async def test_a_cancelled_call_leaves_its_place_to_the_next():
 
 async def test_g10_cleaning_up_runs_by_itself():
     desk = Desk()
-    keeping = asyncio.create_task(desk.keeper.run())
+    keeper = Keeper(desk.store, desk.governor.activity, desk.blocks, desk.clock, interval=300)
+    keeping = asyncio.create_task(keeper.run())
     await settle()
     assert desk.store.cleanups == 1
     await desk.clock.advance(3601)

@@ -1,6 +1,8 @@
 """Outbox: order, pace, retries, outcomes, bounds and the end."""
 
 import asyncio
+import contextlib
+import itertools
 import socket
 
 import pytest
@@ -24,9 +26,9 @@ from worker.flow.outbox_ops import (
 )
 from worker.flow.progress import Progress
 
-ALICE = Lane(account=1, chat=10)
-BOB = Lane(account=1, chat=20)
-GROUP = Lane(account=1, chat=-30)
+ALICE = Lane(account=1, chat=10, is_private=True)
+BOB = Lane(account=1, chat=20, is_private=True)
+GROUP = Lane(account=1, chat=30)
 
 
 class Office:
@@ -112,9 +114,9 @@ async def test_o2_a_chat_that_waits_delays_no_other_chat():
 async def test_o2_one_accounts_flood_does_not_hold_back_anothers_send_to_the_same_chat():
     office = Office()
     office.transport.answer("send", NotBeforeError("flood", seconds=420))
-    await office.send("by one", Lane(1, -30))
+    await office.send("by one", Lane(1, 30))
     await settle()
-    await office.send("by two", Lane(2, -30))
+    await office.send("by two", Lane(2, 30))
     await settle()
     assert office.transport.wrote("send") == ["by two"]
 
@@ -141,7 +143,7 @@ async def test_o2_a_lane_that_is_done_leaves_nothing_behind():
     office = Office()
     for chat in range(1, 200):
         await office.send("hello", Lane(1, chat))
-    await office.clock.advance(1)
+    await office.clock.advance(3)
     assert office.outbox._lanes == {}
     assert len(office.outbox) == 0
 
@@ -189,6 +191,25 @@ async def test_o3_two_hundred_edits_of_one_message_become_few_writes_with_the_la
     await office.clock.advance(5)
     assert len(office.transport.wrote("edit")) <= 4
     assert office.transport.wrote("edit")[-1] == (7, "step 199")
+
+
+async def test_o1_to_o4_two_hundred_edits_and_twenty_sends_to_five_chats_at_once():
+    """Sends in order per chat, chats independent, edits coalesced to the last text, paces held."""
+    office = Office()
+    chats = [Lane(1, chat, is_private=chat % 2 == 0) for chat in range(5)]
+    for number in range(200):
+        await office.edit(f"step {number}", lane=chats[0])
+        if number % 10 == 0:
+            await office.send(f"message {number // 10}", chats[number // 10 % 5])
+    await office.clock.advance(120)
+    for position, lane in enumerate(chats):
+        sends = [what for _, verb, where, what in office.transport.done if (verb, where) == ("send", lane)]
+        assert sends == [f"message {number}" for number in range(position, 20, 5)]
+        starts = [at for at, _, where, _ in office.transport.ledger if where == lane]
+        gap = 1.0 if lane.is_private else 3.0
+        assert all(later - earlier >= gap for earlier, later in itertools.pairwise(starts))
+        assert starts[0] == 0
+    assert office.transport.wrote("edit") == [(7, "step 199")]
 
 
 async def test_o4_sends_go_before_deletes_and_deletes_before_edits():
@@ -435,6 +456,30 @@ async def test_o9_in_flight_when_cancelled_is_unknown():
     assert office.transport.wrote("send") == ["b"]
 
 
+@pytest.mark.parametrize("late_answer", ["success", "flood"])
+async def test_o9_what_was_withdrawn_in_flight_has_no_consequences_whatever_the_late_answer(late_answer):
+    office, calls, gate = Office(), [], asyncio.Event()
+
+    async def stubborn(lane, payload, random_id):
+        calls.append(payload)
+        while not gate.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await gate.wait()
+        if late_answer == "flood":
+            raise NotBeforeError("flood", seconds=5)
+        return 1
+
+    office.transport.send = stubborn
+    ticket = await office.send("summary", replaces=7)
+    await settle()
+    office.outbox.withdraw(ticket)
+    gate.set()
+    await office.clock.advance(60)
+    assert ticket.outcome == Unknown()
+    assert calls == ["summary"]
+    assert office.transport.tried("delete") == []
+
+
 @pytest.mark.parametrize("error", [ValueError("refused"), LeaseLostError("somebody else owns it")])
 async def test_o10_a_fatal_error_advances_the_lane_exactly_once_and_is_reported(error):
     office = Office()
@@ -540,6 +585,16 @@ async def test_o12_what_is_in_flight_at_the_end_is_unknown_even_if_it_ignores_it
     await office.clock.advance(60)
     assert fired == [Unknown()]
     assert office.transport.tried("delete") == []
+
+
+async def test_o12_after_close_no_task_is_left():
+    office = Office()
+    await office.block()
+    await office.send("waiting", GROUP)
+    await office.send("waiting", BOB)
+    await office.outbox.close()
+    await settle()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_o12_after_close_nothing_is_taken_in_and_closing_again_is_harmless():

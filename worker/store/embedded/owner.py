@@ -29,17 +29,23 @@ class Owner:
     ) -> subprocess.CompletedProcess[str]:
         """Run a program as this user. Its working folder must be one that the user may enter."""
         identity = {"user": self.uid, "group": self.gid, "extra_groups": []} if self.is_other else {}
-        return subprocess.run(  # type: ignore[call-overload, no-any-return] # noqa: S603, PLW1510 - callers look at the code
-            command,
-            cwd=cwd,
-            env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout,
-            **identity,
-        )
+        try:
+            return subprocess.run(  # type: ignore[call-overload, no-any-return] # noqa: S603, PLW1510 - callers look at the code
+                command,
+                cwd=cwd,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=timeout,
+                umask=0o077,
+                **identity,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UserError(
+                f"{command[0]} could not be run as {self.name}: {error}", remedy="set WORKER_DATABASE_URL"
+            ) from error
 
     def may_enter(self, path: Path) -> bool:
         """Whether every folder down to ``path`` lets this user through."""
@@ -55,12 +61,10 @@ class Owner:
             return bool(status.st_mode & stat.S_IXGRP)
         return bool(status.st_mode & stat.S_IXOTH)
 
-    def give(self, path: Path, *, recursive: bool = False) -> None:
-        """Make this user the owner of ``path``."""
-        if not self.is_other:
-            return
-        for item in [path, *(path.rglob("*") if recursive else ())]:
-            os.chown(item, self.uid, self.gid, follow_symlinks=False)
+    def give(self, path: Path) -> None:
+        """Make this user the owner of ``path``, a link itself if it is one."""
+        if self.is_other:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
 
 def server_owner() -> Owner:

@@ -12,9 +12,11 @@ from worker.store.schema.people import accounts, runs, settings, workers
 from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
 from worker.store.schema.sessions import account_keys, peers
 from worker.store.schema.sources import archive_sets, channels, memberships, scan_cursors, source_files
+from worker.store.schema.status import account_progress
 
 __all__ = [
     "account_keys",
+    "account_progress",
     "accounts",
     "api_activity",
     "archive_sets",

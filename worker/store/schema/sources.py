@@ -130,6 +130,11 @@ archive_sets = Table(
     ),
     Index("archive_sets_state", "state", "channel_id"),
     Index("archive_sets_claims", "claim_worker_id", postgresql_where=text("state = 'claimed'")),
+    Index(
+        "archive_sets_held_back",
+        *("state", "not_before"),
+        postgresql_where=text("reason IS NOT NULL AND state IN ('collecting', 'ready', 'failed')"),
+    ),
     Index("archive_sets_package", "package_id", postgresql_where=text("package_id IS NOT NULL")),
     Index(
         "archive_sets_name_search", "name", postgresql_using="gin", postgresql_ops={"name": "gin_trgm_ops"}

@@ -1,0 +1,54 @@
+"""Every failpoint of a run is reached by some scenario: one that never is could hide anything."""
+
+from failpoints import point_names
+from world import PHONES, open_world
+
+ONE = ("--account", PHONES[0])
+# Not part of a run: setting up, and the switches of the command line.
+OTHER_COMMANDS = (
+    "db.accounts.add",
+    "db.accounts.login",
+    "db.channels.",
+    "db.upgrade",
+    "db.downgrade",
+    "db.pauses.",
+)
+
+
+async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        record = f"record={tmp_path / 'record'}"
+        source = world.sources[0]
+
+        path = await world.post_archive(source)
+        await world.admin.post_document(world.sources[1], path, "same bytes.zip")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await world.post_archive(source)
+        killed = f"{record},kill=telegram.messages.SendMedia:after:1"
+        assert await world.run("run", "--once", *ONE, faults=killed) == {"signal": 9}
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+        await world.until_buried()
+        assert await world.run("recover", faults=record) == {"exit": 0}
+
+        await world.post_archive(source)
+        await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await world.drain(*ONE)
+        await world.check_invariants()
+
+        await world.post_archive(source)
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.uploads.intent:after:1") == {
+            "signal": 9
+        }
+        newest = [m["id"] for m in await world.admin.messages(source)][-1]
+        await world.admin.delete_messages(source, [newest])
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await world.admin.revoke_sessions(PHONES[0])
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}
+
+        reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
+        expected = {point for point in point_names() if not point.startswith(OTHER_COMMANDS)}
+        assert expected - reached == set()

@@ -1,0 +1,175 @@
+"""Claims and intents: one owner at a time, and nothing written by the one before."""
+
+import uuid
+
+import asyncpg
+import pytest
+
+from worker.domain.listing import Entry
+from worker.errors import FenceLostError
+from worker.store import packages, sets, uploads, workers
+from worker.store.uploads import IntentPart
+
+HASH = bytes(range(32))
+_WORLD = """
+    INSERT INTO accounts (phone, state) VALUES ('+1', 'ready'), ('+2', 'ready');
+    INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'source', 'channel', true);
+    INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES (2, 'library', 'channel', true);
+    INSERT INTO memberships (account_id, channel_id) SELECT a.id, c.id FROM accounts a, channels c;
+"""
+_SET = """
+    WITH made AS (
+        INSERT INTO archive_sets (channel_id, name, format, state, part_count, total_size, lead_document_id, posted_at)
+        VALUES (1, $1, 'zip', 'ready', 1, 10, $2, now()) RETURNING id
+    )
+    INSERT INTO source_files (channel_id, message_id, document_id, file_name, size, posted_at, set_id, part_number)
+    SELECT 1, $3, $2, $1, 10, now(), id, 0 FROM made RETURNING set_id
+"""
+
+
+@pytest.fixture
+async def raw(database_url):
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(_WORLD)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def worker(database, raw):
+    return await _new_worker(database)
+
+
+async def _new_worker(database) -> uuid.UUID:
+    worker_id = uuid.uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    return worker_id
+
+
+async def _add_set(raw, number: int, document: int | None = None) -> int:
+    return await raw.fetchval(_SET, f"{number}.zip", document or number, number)
+
+
+async def test_a_claim_can_be_had_once(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    assert claim is not None
+    assert (claim.fence, claim.name, [part.document_id for part in claim.parts]) == (1, "1.zip", [1])
+    assert await sets.claim_next(database, 2, worker) is None
+
+
+async def test_two_postings_of_one_document_are_never_fetched_at_once(database, raw, worker):
+    await _add_set(raw, 1, document=7)
+    await _add_set(raw, 2, document=7)
+    first = await sets.claim_next(database, 1, worker)
+    assert await sets.claim_next(database, 2, worker) is None
+    await sets.hand_back(database, first, reason=None, wait_seconds=60)
+    second = await sets.claim_next(database, 2, worker)
+    assert second.set_id != first.set_id
+
+
+async def test_an_old_owner_writes_nothing_after_a_new_one_has_claimed(database, raw, worker):
+    await _add_set(raw, 1)
+    old = await sets.claim_next(database, 1, worker)
+    await sets.release_claims_of(database, 1)
+    new = await sets.claim_next(database, 2, worker)
+    assert new.fence == old.fence + 1
+
+    with pytest.raises(FenceLostError):
+        await sets.hand_back(database, old, reason="too late", wait_seconds=0)
+    with pytest.raises(FenceLostError):
+        await sets.save_hashes(database, old, HASH, [HASH])
+    with pytest.raises(FenceLostError):
+        await _intend(database, old)
+    row = await raw.fetchrow("SELECT state, claimed_by, content_hash, reason FROM archive_sets")
+    assert tuple(row) == ("claimed", 2, None, None)
+
+
+async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_stay(
+    database, raw, worker, advance_fleet_time
+):
+    await _add_set(raw, 1)
+    await _add_set(raw, 2)
+    lively = await _new_worker(database)
+    dead = await sets.claim_next(database, 1, worker)
+    alive = await sets.claim_next(database, 2, lively)
+    await advance_fleet_time(60)
+    await workers.heartbeat(database, lively, 0)
+
+    assert await workers.bury_dead_workers(database, 30) == 0
+    assert await sets.release_dead_claims(database) == 1
+    states = dict(await raw.fetch("SELECT id, state FROM archive_sets"))
+    assert states == {dead.set_id: "ready", alive.set_id: "claimed"}
+
+
+async def test_a_set_waits_until_its_time_and_keeps_its_reason(database, raw, worker, advance_fleet_time):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    await sets.hand_back(database, claim, reason="flood wait", wait_seconds=100, counts=True)
+    assert await sets.claim_next(database, 1, worker) is None
+    await advance_fleet_time(101)
+    again = await sets.claim_next(database, 1, worker)
+    assert again.attempts == 1
+
+
+async def _intend(database, claim, account_id: int = 1):
+    part = IntentPart(0, "1.zip", 0, 10, 4711, "caption")
+    return await uploads.create_intent(
+        database, claim, account_id=account_id, destination_id=2, floor_id=0, content_hash=HASH, parts=[part]
+    )
+
+
+async def test_a_set_with_an_open_intent_is_left_to_the_intents_account(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    intent = await _intend(database, claim)
+    await sets.hand_back(database, claim, reason=None, wait_seconds=0)
+    assert await sets.claim_next(database, 2, worker) is None
+    assert await uploads.open_intents_of(database, 1) == [intent.upload_id]
+    assert (await sets.claim_set(database, 1, worker, intent.set_id)).set_id == claim.set_id
+
+
+async def test_an_intent_that_was_taken_over_lets_its_old_owner_write_nothing(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    old = await _intend(database, claim)
+    new = await uploads.take_over(database, old.upload_id)
+    assert new.fence == old.fence + 1
+    assert [part.plan.random_id for part in new.parts] == [4711]
+
+    with pytest.raises(FenceLostError):
+        await uploads.mark_sending(database, old, 0)
+    with pytest.raises(FenceLostError):
+        await uploads.mark_sent(database, old, 0, message_id=5, document_id=6)
+    with pytest.raises(FenceLostError):
+        await packages.record_stub(database, claim, old, None)
+    assert await raw.fetchval("SELECT state FROM upload_parts") == "planned"
+
+
+async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    intent = await _intend(database, claim)
+    await uploads.mark_sending(database, intent, 0)
+    await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
+    intent = await uploads.reload(database, intent)
+    package_id = await packages.record_stub(database, claim, intent, None)
+
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "published"
+    assert await raw.fetchval("SELECT state FROM uploads") == "done"
+    stub = await raw.fetchrow("SELECT dest_message_id, file_count, metadata, part_count FROM packages")
+    assert tuple(stub) == (5, 0, "pending", 1)
+    assert [p.package_id for p in await packages.pending_of(database, 1)] == [package_id]
+
+    entries = [
+        Entry("a.txt", 3, 3, 0, "2026-01-01T12:00:00", False, False),
+        Entry("bad\0name/", 0, 0, None, None, True, False),
+    ]
+    await packages.complete(database, package_id, entries, ["unsafe-paths"], None)
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
+    assert tuple(await raw.fetchrow("SELECT file_count, metadata, marks FROM packages")) == (
+        1,
+        "complete",
+        ["unsafe-paths"],
+    )
+    assert await packages.pending_of(database, 1) == []

@@ -1,0 +1,77 @@
+"""Advisory locks on a connection of their own."""
+
+import asyncio
+
+import asyncpg
+import pytest
+from manual_clock import settle
+
+from worker.errors import LeaseLostError, RetryableError
+from worker.store.locks import LockSession
+
+HASH = bytes(range(32))
+
+
+@pytest.fixture
+async def two(database_url):
+    sessions = [await LockSession.open(database_url, answer_within=5) for _ in range(2)]
+    yield sessions
+    for session in sessions:
+        await session.close()
+
+
+async def test_an_account_belongs_to_one_session_at_a_time(two):
+    first, second = two
+    assert await first.try_account(1)
+    assert not await second.try_account(1)
+    assert await second.try_account(2)
+    await first.close()
+    assert await second.try_account(1)
+
+
+async def test_a_content_lock_is_exclusive_between_sessions_and_within_one(two):
+    first, second = two
+    assert await first.try_content(HASH)
+    assert not await second.try_content(HASH)
+    assert not await first.try_content(HASH), "re-entrant in PostgreSQL, but not for us"
+    await first.release_content(HASH)
+    assert await second.try_content(HASH)
+
+
+async def test_account_and_content_locks_are_separate_key_spaces(two):
+    first, second = two
+    assert await first.try_account(1)
+    assert await second.try_content(bytes(7) + b"\x01" + bytes(24))
+
+
+async def test_a_killed_backend_is_noticed_at_once_and_everything_after_it_fails(two, database_url):
+    first, second = two
+    assert await first.try_content(HASH)
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+    )
+    await connection.close()
+    async with asyncio.timeout(5):
+        await first.lost.wait()
+    with pytest.raises(LeaseLostError):
+        await first.heartbeat()
+    await first.release_content(HASH)
+    assert await second.try_content(HASH)
+
+
+async def test_a_connection_that_does_not_answer_in_time_is_given_up(database_url):
+    session = await LockSession.open(database_url, answer_within=0.3)
+    slow = asyncio.create_task(session._ask("SELECT pg_sleep(30)"))
+    await settle()
+    queued = asyncio.create_task(session.heartbeat())
+    for task in (slow, queued):
+        with pytest.raises(LeaseLostError):
+            await task
+    assert session.lost.is_set()
+    await session.close()
+
+
+async def test_no_server_is_a_reason_to_try_again(unused_tcp_port):
+    with pytest.raises(RetryableError):
+        await LockSession.open(f"postgresql://x:y@127.0.0.1:{unused_tcp_port}/z", answer_within=1)

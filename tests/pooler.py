@@ -1,0 +1,44 @@
+"""PgBouncer before a test's database."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import make_url
+
+_NOBODY = 65534
+
+
+@contextlib.contextmanager
+def pgbouncer(database_url: str, pool_mode: str) -> Iterator[str]:
+    """The address to reach ``database_url`` at through a pooler; skips the test where there is none."""
+    if shutil.which("pgbouncer") is None:
+        pytest.skip("pgbouncer is not installed")
+    url = make_url(database_url)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        settings = Path(folder) / "pgbouncer.ini"
+        settings.write_text(
+            f"[databases]\nbehind = host={url.host} port={url.port} dbname={url.database} user={url.username}"
+            f" password={url.password}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
+            f"auth_type = any\npool_mode = {pool_mode}\nunix_socket_dir =\n"
+        )
+        user = _NOBODY if os.geteuid() == 0 else None
+        with subprocess.Popen(
+            ["pgbouncer", settings], user=user, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                # Said once it listens.
+                next(line for line in process.stderr if "process up" in line)
+                yield f"postgresql://anybody@127.0.0.1:{port}/behind"
+            finally:
+                process.kill()

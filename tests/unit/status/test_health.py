@@ -1,0 +1,81 @@
+"""What the facts about a server and a host mean for the fleet."""
+
+from dataclasses import replace
+
+import pytest
+
+from worker.status.health import Verdict, check_host, judge_server
+from worker.store.server_facts import ServerFacts
+
+_GOOD = ServerFacts(
+    version="17.2",
+    fsync=True,
+    sync_commit=True,
+    server_time=1000.0,
+    schema="0001",
+    wanted_schema="0001",
+    shares_backends=False,
+)
+
+
+def _judge(local_time=1000.0, **changed):
+    return {check.name: check for check in judge_server(replace(_GOOD, **changed), local_time=local_time)}
+
+
+def test_a_good_server_passes_every_check():
+    assert {check.verdict for check in _judge().values()} == {Verdict.OK}
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "detail"),
+    [
+        ({"fsync": False}, "durability", "fsync off"),
+        ({"sync_commit": False}, "durability", "synchronous_commit off"),
+        ({"fsync": False, "sync_commit": False}, "durability", "fsync and synchronous_commit off"),
+        ({"schema": None}, "schema", "none, needs 0001"),
+        ({"schema": "0000"}, "schema", "0000, needs 0001"),
+        ({"shares_backends": True}, "pooling", "a transaction pooler"),
+    ],
+)
+def test_what_breaks_a_promise_is_a_failure_with_a_remedy(changed, name, detail):
+    checks = _judge(**changed)
+    assert checks[name].verdict is Verdict.FAILURE
+    assert detail in checks[name].detail
+    assert checks[name].remedy
+    assert [other for other, check in checks.items() if check.verdict is not Verdict.OK] == [name]
+
+
+@pytest.mark.parametrize("local_time", [990.0, 1010.0])
+def test_a_wrong_clock_is_only_a_warning_because_the_fleet_uses_the_databases(local_time):
+    clock = _judge(local_time)["clock"]
+    assert (clock.verdict, clock.detail) == (Verdict.WARNING, "10.0 s from the database's")
+
+
+async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_path):
+    disk, aes, tools = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
+    assert disk.verdict is Verdict.FAILURE
+    assert "WORKER_DATA_DIR" in disk.remedy
+    assert "MB/s" in aes.detail
+    assert tools.verdict is Verdict.OK
+
+
+async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
+    (tmp_path / "file").touch(mode=0o400)
+    disk, _, _ = await check_host(tmp_path / "file" / "data", min_free_mib=0)
+    assert disk.verdict is Verdict.FAILURE
+
+
+async def test_the_slow_aes_path_is_a_warning_that_names_itself(tmp_path, monkeypatch):
+    from pyrogram.crypto import aes as library  # noqa: PLC0415 - a second to import, for this test alone
+
+    pyaes = pytest.importorskip("pyaes", reason="the library's own fallback is not installed")
+    monkeypatch.delattr(library, "tgcrypto", raising=False)
+
+    def encrypt(data, key, iv):
+        cipher = pyaes.AES(key)
+        return b"".join(bytes(cipher.encrypt(data[at : at + 16])) for at in range(0, len(data), 16))
+
+    monkeypatch.setattr(library, "ige256_encrypt", encrypt)
+    _, aes, _ = await check_host(tmp_path, min_free_mib=0)
+    assert aes.verdict is Verdict.WARNING
+    assert "the slow path is in use" in aes.detail

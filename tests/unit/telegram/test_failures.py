@@ -1,0 +1,55 @@
+"""What the server's error texts become."""
+
+import pytest
+
+from worker.errors import (
+    AccountUnusableError,
+    NoAccessError,
+    NotBeforeError,
+    OutcomeUnknownError,
+    PartMissingError,
+    ReferenceExpiredError,
+    RefusedError,
+    RetryableError,
+)
+from worker.telegram.failures import MigrateError, failure
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "kind"),
+    [
+        (420, "FLOOD_WAIT_30", NotBeforeError),
+        (420, "FLOOD_PREMIUM_WAIT_3", NotBeforeError),
+        (420, "SLOWMODE_WAIT_10", NotBeforeError),
+        (401, "AUTH_KEY_UNREGISTERED", AccountUnusableError),
+        (401, "SESSION_REVOKED", AccountUnusableError),
+        (406, "AUTH_KEY_DUPLICATED", AccountUnusableError),
+        (400, "CHANNEL_PRIVATE", NoAccessError),
+        (403, "CHAT_WRITE_FORBIDDEN", NoAccessError),
+        (400, "FILE_REFERENCE_EXPIRED", ReferenceExpiredError),
+        (400, "FILE_PART_7_MISSING", PartMissingError),
+        (303, "FILE_MIGRATE_4", MigrateError),
+        (500, "RANDOM_ID_DUPLICATE", OutcomeUnknownError),
+        (500, "INTERDC_2_CALL_ERROR", RetryableError),
+        (-503, "Timeout", RetryableError),
+        (400, "MEDIA_INVALID", RefusedError),
+    ],
+)
+def test_every_answer_says_what_the_caller_can_do(code, text, kind):
+    assert type(failure("messages.SendMedia", code, text)) is kind
+
+
+def test_a_wait_is_at_least_a_second_and_an_unknown_one_is_a_minute():
+    assert failure("x", 420, "FLOOD_WAIT_0").seconds == 1
+    assert failure("x", 420, "FLOOD_WAIT_420").seconds == 420
+    assert failure("x", 420, "FLOOD").seconds == 60
+
+
+def test_only_authorisation_errors_cost_the_login():
+    others = [
+        (500, "AUTH_RESTART"),
+        (-503, "Timeout"),
+        (400, "CONNECTION_NOT_INITED"),
+        (303, "USER_MIGRATE_2"),
+    ]
+    assert not any(isinstance(failure("x", *answer), AccountUnusableError) for answer in others)

@@ -1,0 +1,43 @@
+"""The targets that a newcomer meets first."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def _make(*arguments):
+    return subprocess.run(["make", "-C", _ROOT, *arguments], capture_output=True, text=True)
+
+
+def test_help_is_the_default_and_lists_every_target():
+    done = _make("--no-print-directory")
+    assert done.returncode == 0
+    phony = re.search(r"^\.PHONY: (.*)$", (_ROOT / "Makefile").read_text(), re.MULTILINE).group(1).split()
+    assert [line.split()[1] for line in done.stdout.splitlines()] == phony
+    assert all(len(line.split()) > 2 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo Python 3.9.1; exit 1"])
+def test_an_unsuitable_python_is_refused_with_what_to_do_and_nothing_is_made(tmp_path, script):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    done = _make("install", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}")
+    assert done.returncode != 0
+    assert "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=" in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+def test_the_locks_name_no_index_and_pin_every_line_with_hashes():
+    for lock in (_ROOT / "requirements").glob("*.txt"):
+        text = lock.read_text()
+        assert not re.search(r"https?://|--(extra-)?index|--find-links", text), lock.name
+        pins = re.findall(r"^[a-z0-9].*$", text, re.MULTILINE | re.IGNORECASE)
+        assert all("==" in pin and pin.endswith("\\") for pin in pins), lock.name
+        assert text.count("--hash=sha256:") >= len(pins), lock.name

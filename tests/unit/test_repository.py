@@ -1,0 +1,29 @@
+"""What is written once and must stay true as the project grows."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+
+
+def test_every_dependency_has_its_reason():
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())
+    named = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        named += extra
+    reasons = (_ROOT / "docs" / "decisions" / "001-dependencies.md").read_text()
+    names = [re.match(r"[A-Za-z0-9-]+", each).group() for each in named]
+    assert [name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", reasons)] == []
+
+
+def test_every_package_says_what_it_is_for():
+    packages = list((_ROOT / "worker").rglob("__init__.py"))
+    assert [str(path) for path in packages if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    assert len(packages) >= 15
+
+
+def test_no_module_outgrows_a_sitting():
+    sizes = {path: len(path.read_text().splitlines()) for path in (_ROOT / "worker").rglob("*.py")}
+    assert {str(path): size for path, size in sizes.items() if size > 300} == {}

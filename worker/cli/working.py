@@ -1,0 +1,86 @@
+"""What ``worker run`` and ``worker recover`` share: a process that works, and a report of what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from worker.cli.opening import Opened, database
+from worker.fleet.process import open_process
+from worker.fleet.scheduler import run_fleet
+from worker.store import migrations
+from worker.store.overview import WaitingSet, count_sets, waiting_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from worker.fleet.account import Mode, Report
+
+_GOOD = {"finished", "stopped", "elsewhere"}
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """How each account's run ended, and how the sets stand after it."""
+
+    reports: list[Report]
+    counts: dict[str, int]
+    waiting: list[WaitingSet]
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if all(report.outcome in _GOOD for report in self.reports) else 1
+
+    def document(self) -> dict[str, object]:
+        """For ``--json``."""
+        return {
+            "accounts": [
+                {
+                    "account": report.account_id,
+                    "outcome": report.outcome,
+                    "reason": report.reason,
+                    "intents_finished": report.intents_finished,
+                    "metadata_completed": report.metadata_completed,
+                }
+                for report in self.reports
+            ],
+            "sets": self.counts,
+            "waiting": [
+                {"set": item.set_id, "name": item.name, "state": item.state, "reason": item.reason}
+                for item in self.waiting
+            ],
+        }
+
+    def print(self) -> None:
+        """For a person."""
+        for report in self.reports:
+            done = []
+            if report.intents_finished:
+                done.append(f"{report.intents_finished} begun uploads finished")
+            if report.metadata_completed:
+                done.append(f"{report.metadata_completed} listings completed")
+            detail = "; ".join([*done, *([report.reason] if report.reason else [])])
+            click.echo(f"account {report.account_id}: {report.outcome}{f' ({detail})' if detail else ''}")
+        click.echo(
+            "sets: " + (", ".join(f"{n} {state}" for state, n in sorted(self.counts.items())) or "none")
+        )
+        for item in self.waiting:
+            when = f" for {item.seconds:.0f} s" if item.seconds else ""
+            why = item.reason or "next in line"
+            click.echo(f"  {item.name} in {item.channel}: {item.state}{when} — {why}")
+
+
+async def work(place: Opened, mode: Mode, phones: Sequence[str]) -> Worked:
+    """Run the fleet's accounts in this process until ``mode`` is satisfied."""
+    async with database(place.address) as opened_database:
+        async with open_process(place.settings, opened_database) as process:
+            reports = await run_fleet(process, mode, phones)
+        return Worked(reports, await count_sets(opened_database), await waiting_sets(opened_database))
+
+
+def upgrade_embedded(place: Opened) -> None:
+    """Nobody else looks after the schema of the embedded database."""
+    if place.settings.database_url is None:
+        migrations.upgrade(place.address)

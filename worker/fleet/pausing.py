@@ -1,0 +1,38 @@
+"""Going on at once when a person ends a pause. Without the announcement, the next round finds out."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from worker.errors import FleetError
+from worker.log import get_logger
+from worker.store.notifications import FLOW, listen
+
+if TYPE_CHECKING:
+    from worker.fleet.process import Process
+
+log = get_logger(__name__)
+
+
+async def wake_when_resumed(process: Process) -> None:
+    """Wake the accounts whenever a pause is over that was there before, until cancelled."""
+    told = asyncio.Event()
+    listening = asyncio.create_task(listen(process.database.address, FLOW, told.set, process.clock))
+    before: set[tuple[int | None, int | None]] = set()
+    try:
+        while True:
+            await told.wait()
+            told.clear()
+            try:
+                pauses = {(pause.account, pause.channel) for pause in await process.pauses.pauses()}
+            except FleetError as error:
+                log.warning("pauses.unknown", reason=str(error))
+                continue
+            # Blocks are announced on the same channel: those must not set every account scanning.
+            if before - pauses:
+                process.wake.set()
+            before = pauses
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)

@@ -1,0 +1,159 @@
+"""Driving PostgreSQL's own programs: making a cluster, starting, finding, asking and stopping its server."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from worker.errors import UserError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from worker.store.embedded.binaries import Binaries
+    from worker.store.embedded.home import Home
+
+ROLE = "fleet"
+DATABASE = "fleet"
+_START_SECONDS = 30
+_LOG_BYTES = 2**20
+# Given on the command line, so that no edit of a file in the cluster opens it to others.
+_SERVER_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "100",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+# No process can have it, and PostgreSQL takes it for a number.
+_NOBODYS_PID = 2**31 - 1
+
+
+class Server:
+    """The server of one home."""
+
+    def __init__(self, home: Home, binaries: Binaries) -> None:
+        self._home = home
+        self._binaries = binaries
+
+    def initialise(self) -> None:
+        """Make the cluster, in one step as seen from outside: a killed initdb leaves nothing in its place."""
+        for left_behind in self._home.path.glob("data.unfinished-*"):
+            shutil.rmtree(left_behind)
+        unfinished = self._home.make_owned(f"data.unfinished-{secrets.token_hex(4)}")
+        self._home.password()
+        provider = ("--locale-provider=builtin",) if self._binaries.major >= 17 else ()
+        done = self._run(
+            *("initdb", "-D", str(unfinished), "-U", ROLE, "-E", "UTF8"),
+            *("-A", "scram-sha-256", f"--pwfile={self._home.password_file}"),
+            # Letters beyond ASCII have to fold their case for the search over names.
+            *(*provider, "--locale=C.UTF-8"),
+        )
+        if done.returncode != 0:
+            raise _failure("initdb failed", done.stdout)
+        unfinished.rename(self._home.data)
+
+    def running_port(self) -> int | None:
+        """The port of our own running server, once it answers; None if there is none."""
+        pid_file = self._home.data / "postmaster.pid"
+        try:
+            lines = pid_file.read_text().splitlines()
+            pid, port = int(lines[0]), int(lines[3])
+        except (OSError, ValueError, IndexError):
+            return None
+        if self._is_ours(pid):
+            return port if self._answers(pid, port) else None
+        if psutil.pid_exists(pid):
+            # PostgreSQL would take that stranger for its server and refuse to start. Its other guard, against
+            # orphaned backends, reads the same file: so the file stays, with a pid that is nobody's.
+            replacement = self._home.path / "postmaster.pid"
+            replacement.write_text("\n".join([str(_NOBODYS_PID), *lines[1:], ""]))
+            self._home.owner.give(replacement)
+            replacement.replace(pid_file)
+        return None
+
+    def start(self) -> int:
+        """Start on a free port and return it."""
+        self._rotate_log()
+        for _ in range(5):
+            port = _free_port()
+            settings = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
+            log = str(self._home.log_file)
+            done = self._pg_ctl("start", "-t", str(_START_SECONDS), "-l", log, "-o", f"-p {port} {settings}")
+            if done.returncode == 0:
+                return port
+            said = (
+                self._home.log_file.read_text(errors="replace")[-2000:]
+                if self._home.log_file.exists()
+                else ""
+            )
+            if "Address already in use" not in said:
+                raise _failure("the embedded PostgreSQL did not start", said or done.stdout)
+        raise _failure("the embedded PostgreSQL found no free port", "")
+
+    def stop(self) -> None:
+        """Stop it, breaking off whatever is still connected."""
+        self._pg_ctl("stop", "-m", "fast", "-t", str(_START_SECONDS))
+
+    def make_database(self, port: int) -> None:
+        """Make the database that the address names, if it is not there yet."""
+        done = self._run(
+            *("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", ROLE, DATABASE),
+            env={"PGPASSWORD": self._home.password()},
+        )
+        if done.returncode != 0 and "already exists" not in done.stdout:
+            raise _failure("the embedded database could not be made", done.stdout)
+
+    def _is_ours(self, pid: int) -> bool:
+        try:
+            command = psutil.Process(pid).cmdline()
+        except psutil.Error:
+            return False
+        return bool(command) and "postgres" in Path(command[0]).name and str(self._home.data) in command
+
+    def _answers(self, pid: int, port: int) -> bool:
+        """Wait until it takes connections; False if it ends instead, as when it was being stopped."""
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self._run("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)).returncode == 0:
+                return True
+            if not self._is_ours(pid):
+                return False
+            time.sleep(0.05)
+        raise _failure(f"the embedded PostgreSQL (pid {pid}) does not answer", "")
+
+    def _rotate_log(self) -> None:
+        log = self._home.log_file
+        if log.exists() and log.stat().st_size > _LOG_BYTES:
+            os.replace(log, log.with_suffix(".log.1"))  # noqa: PTH105 - overwrites the one before
+
+    def _pg_ctl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._run("pg_ctl", "-D", str(self._home.data), "-w", *arguments)
+
+    def _run(
+        self, program: str, *arguments: str, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        command = [self._binaries.program(program), *arguments]
+        return self._home.owner.run(command, cwd=self._home.path, env=env)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _failure(what: str, output: str) -> UserError:
+    last = output.strip().splitlines()[-1:] or [""]
+    return UserError(
+        f"{what}: {last[0]}" if last[0] else what, remedy="see server.log, or set WORKER_DATABASE_URL"
+    )

@@ -1,0 +1,74 @@
+"""Who is there: accounts with the worker that runs each, and the workers themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class RosterAccount:
+    """An account, and the worker whose lease on it still runs."""
+
+    id: int
+    phone: str
+    display_name: str
+    username: str | None
+    is_premium: bool
+    state: str
+    state_reason: str | None
+    worker_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class RosterWorker:
+    """A worker that has not signed off; times are seconds before the fleet's now."""
+
+    id: UUID
+    host: str
+    pid: int
+    version: str
+    uptime: float
+    memory_bytes: int
+    heartbeat_age: float
+
+
+_ACCOUNTS = text("""
+    SELECT id, phone, display_name, username, is_premium, state, state_reason,
+           CASE WHEN lease_until > fleet_now() THEN worker_id END
+    FROM accounts ORDER BY id
+""")
+# Relies on workers_live.
+_WORKERS = text("""
+    SELECT id, host, pid, version, CAST(extract(epoch FROM fleet_now() - started_at) AS double precision),
+           memory_bytes, CAST(extract(epoch FROM fleet_now() - heartbeat_at) AS double precision)
+    FROM workers WHERE stopped_at IS NULL ORDER BY host, started_at LIMIT :limit
+""")
+
+
+async def roster_accounts(database: Database) -> list[RosterAccount]:
+    """Every account."""
+    async with database.reading() as connection:
+        return [RosterAccount(*row) for row in await connection.execute(_ACCOUNTS)]
+
+
+async def roster_workers(database: Database, limit: int = 1000) -> list[RosterWorker]:
+    """Workers that live, or died without a word and were not buried yet."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_WORKERS, {"limit": limit})
+        return [RosterWorker(*row) for row in rows]
+
+
+async def fleet_time(database: Database) -> datetime:
+    """What time it is for the whole fleet."""
+    async with database.reading() as connection:
+        now: datetime = (await connection.execute(text("SELECT fleet_now()"))).scalar_one()
+        return now
