@@ -95,17 +95,7 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
     return outcome
 
 
-_DETACHED: set[asyncio.Task[tuple[Outcome, str]]] = set()
-
-
-async def _later(seconds: float, call: Call, method: str, query: Any) -> tuple[Outcome, str]:
-    await asyncio.sleep(seconds)
-    return await _attempt(call, method, query, None)
-
-
-async def _attempt(  # noqa: PLR0911 - one line per action
-    call: Call, method: str, query: Any, rule: Rule | None
-) -> tuple[Outcome, str]:
+async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:
     action = rule.action if rule else None
     seconds = rule.seconds if rule else 0.0
     if action is Action.STALL:
@@ -116,11 +106,7 @@ async def _attempt(  # noqa: PLR0911 - one line per action
     if action is Action.DISCONNECT:
         return Outcome(hang_up=True), "disconnected by rule"
     if action is Action.DELAY:
-        # A server goes on with a call whose client has hung up.
-        held = asyncio.create_task(_later(seconds, call, method, query))
-        _DETACHED.add(held)
-        held.add_done_callback(_DETACHED.discard)
-        return await asyncio.shield(held)
+        await asyncio.sleep(seconds)
     error = ""
     try:
         if rule and action in (Action.ERROR, Action.LIMIT):
