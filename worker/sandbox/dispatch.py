@@ -97,7 +97,6 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
 
 async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:
     action = rule.action if rule else None
-    seconds = rule.seconds if rule else 0.0
     if action is Action.STALL:
         return Outcome(), "stalled by rule"
     if action is Action.FREEZE:
@@ -105,23 +104,36 @@ async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tu
         return Outcome(), "frozen by rule"
     if action is Action.DISCONNECT:
         return Outcome(hang_up=True), "disconnected by rule"
-    if action is Action.DELAY:
-        await asyncio.sleep(seconds)
-    error = ""
     try:
-        if rule and action in (Action.ERROR, Action.LIMIT):
-            raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
-        result = await _handle(call, method, query)
+        with call.sandbox.progress.of(call.key.user_id, query):
+            result, error = await _carry_out(call, method, query, rule)
     except RpcFault as fault:
-        error = fault.text
-        result = raw.types.RpcError(error_code=fault.code, error_message=fault.text)
-    if action is Action.LATE:
-        await asyncio.sleep(seconds)
+        result, error = _refusal(fault), fault.text
     if action is Action.DROP_REPLY:
         return Outcome(hang_up=True), error
     if action is Action.MUTE:
         return Outcome(), error
     return _written(call, result, action), error
+
+
+async def _carry_out(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Any, str]:
+    """Return the answer and, if it is a refusal, its text."""
+    action = rule.action if rule else None
+    if rule and action is Action.DELAY:
+        await asyncio.sleep(rule.seconds)
+    try:
+        if rule and action in (Action.ERROR, Action.LIMIT):
+            raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
+        answer, error = await _handle(call, method, query), ""
+    except RpcFault as fault:
+        answer, error = _refusal(fault), fault.text
+    if rule and action is Action.LATE:
+        await asyncio.sleep(rule.seconds)
+    return answer, error
+
+
+def _refusal(fault: RpcFault) -> Any:
+    return raw.types.RpcError(error_code=fault.code, error_message=fault.text)
 
 
 async def _handle(call: Call, method: str, query: Any) -> Any:
