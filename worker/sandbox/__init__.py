@@ -6,5 +6,11 @@ It imports the TL classes of the client library, and nothing of the worker but e
 ``wire``      bytes on a socket: framing, key exchange, encrypted envelopes
 ``ledger``    what is remembered: SQLite and blob files in one state directory
 ``handlers``  one module per namespace of the API: a TL query in, a TL answer out
-``session``, ``connection``, ``dispatch`` join the three; ``admin`` is the door for tests.
+``layers``    what older clients call differently
+``admin``     the door for tests; ``admin_client`` is the key to it
+
+A packet goes ``connection`` → ``inbound`` → ``dispatch`` → a handler, its answer back through ``connection``.
+``session`` numbers messages, ``presence`` knows who is connected, ``faults`` says what shall go wrong,
+``shaping`` how slowly everything passes; ``render`` shows rows as one account sees them, ``news`` tells
+others.
 """

@@ -64,6 +64,7 @@ class Connection:
         self._outgoing: deque[Outgoing] = deque()
         self._something = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self._hung_up = False
         self._thawed = asyncio.Event()
         self._thawed.set()
 
@@ -74,6 +75,8 @@ class Connection:
             while True:
                 packet = await self._channel.receive()
                 await self._thawed.wait()
+                if self._hung_up:
+                    break
                 await self.line.upward(len(packet))
                 await self._packet(packet)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
@@ -94,7 +97,10 @@ class Connection:
 
     def hang_up(self) -> None:
         """Close at once; what is still queued is lost, as on a broken line."""
+        self._hung_up = True
         self._channel.writer.transport.abort()
+        # A frozen connection has to wake to notice its end.
+        self._thawed.set()
 
     def freeze(self) -> None:
         """Neither read nor write from here on, without closing: a line that went silent."""
@@ -180,6 +186,8 @@ class Connection:
                 if wait > 0:
                     await asyncio.sleep(wait)
                 await self._thawed.wait()
+                if self._hung_up:
+                    return
                 await self._send(self._next_batch(loop.time()))
 
     def _next_batch(self, now: float) -> list[Outgoing]:

@@ -13,6 +13,7 @@ from worker.log import get_logger
 from worker.sandbox import handlers
 from worker.sandbox.call import Call
 from worker.sandbox.faults import Action, RpcFault
+from worker.sandbox.ledger.accounts import plain
 from worker.sandbox.ledger.journal import CallRecord
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
         session.wants_updates = True
     started = time.time()
     early = account is not None and sandbox.ledger.floods.is_early(account.user_id, method, started)
-    rule = sandbox.rules.match(method, account.phone if account else None)
+    # Before the login it is the query that says whose call it is.
+    phone = account.phone if account else plain(getattr(query, "phone_number", ""))
+    rule = sandbox.rules.match(method, phone or None)
     outcome, error = await _attempt(call, method, query, rule)
     if account is not None and error:
         sandbox.ledger.floods.note(account.user_id, method, error)
@@ -92,19 +95,8 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
     return outcome
 
 
-_DETACHED: set[asyncio.Task[tuple[Outcome, str]]] = set()
-
-
-async def _later(seconds: float, call: Call, method: str, query: Any) -> tuple[Outcome, str]:
-    await asyncio.sleep(seconds)
-    return await _attempt(call, method, query, None)
-
-
-async def _attempt(  # noqa: PLR0911 - one line per action
-    call: Call, method: str, query: Any, rule: Rule | None
-) -> tuple[Outcome, str]:
+async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:
     action = rule.action if rule else None
-    seconds = rule.seconds if rule else 0.0
     if action is Action.STALL:
         return Outcome(), "stalled by rule"
     if action is Action.FREEZE:
@@ -112,27 +104,36 @@ async def _attempt(  # noqa: PLR0911 - one line per action
         return Outcome(), "frozen by rule"
     if action is Action.DISCONNECT:
         return Outcome(hang_up=True), "disconnected by rule"
-    if action is Action.DELAY:
-        # A server goes on with a call whose client has hung up.
-        held = asyncio.create_task(_later(seconds, call, method, query))
-        _DETACHED.add(held)
-        held.add_done_callback(_DETACHED.discard)
-        return await asyncio.shield(held)
-    error = ""
     try:
-        if rule and action in (Action.ERROR, Action.LIMIT):
-            raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
-        result = await _handle(call, method, query)
+        with call.sandbox.progress.of(call.key.user_id, query):
+            result, error = await _carry_out(call, method, query, rule)
     except RpcFault as fault:
-        error = fault.text
-        result = raw.types.RpcError(error_code=fault.code, error_message=fault.text)
-    if action is Action.LATE:
-        await asyncio.sleep(seconds)
+        result, error = _refusal(fault), fault.text
     if action is Action.DROP_REPLY:
         return Outcome(hang_up=True), error
     if action is Action.MUTE:
         return Outcome(), error
     return _written(call, result, action), error
+
+
+async def _carry_out(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Any, str]:
+    """Return the answer and, if it is a refusal, its text."""
+    action = rule.action if rule else None
+    if rule and action is Action.DELAY:
+        await asyncio.sleep(rule.seconds)
+    try:
+        if rule and action in (Action.ERROR, Action.LIMIT):
+            raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
+        answer, error = await _handle(call, method, query), ""
+    except RpcFault as fault:
+        answer, error = _refusal(fault), fault.text
+    if rule and action is Action.LATE:
+        await asyncio.sleep(rule.seconds)
+    return answer, error
+
+
+def _refusal(fault: RpcFault) -> Any:
+    return raw.types.RpcError(error_code=fault.code, error_message=fault.text)
 
 
 async def _handle(call: Call, method: str, query: Any) -> Any:

@@ -78,6 +78,9 @@ async def _message(
 ) -> None:
     # A repeated message was answered, or is being answered: applying it again would break exactly-once.
     if session.is_repeat(msg_id):
+        answered = session.answer_to(msg_id)
+        if answered is not None:
+            connection.post(session, answered, answer=True)
         return
     try:
         query = TLObject.read(BytesIO(body))
@@ -120,9 +123,11 @@ async def _call(connection: Connection, session: Session, msg_id: int, query: An
         session.unwanted.discard(msg_id)
         connection.slots.release()
         return
+    answer = rpc_result(msg_id, outcome.body, compress=outcome.compress)
+    session.keep_answer(msg_id, answer)
     connection.post(
         session,
-        rpc_result(msg_id, outcome.body, compress=outcome.compress),
+        answer,
         answer=True,
         garble=outcome.garble,
         written=connection.slots.release,

@@ -38,6 +38,13 @@ class View:
         self._sandbox = sandbox
         self._ledger = sandbox.ledger
         self.viewer = viewer
+        # A view serves one answer: what it looked up for one message holds for the next.
+        self._channels: dict[int, Channel | None] = {}
+
+    def _channel_of(self, box: int) -> Channel | None:
+        if box not in self._channels:
+            self._channels[box] = self._ledger.channels.get(box) if box > 0 else None
+        return self._channels[box]
 
     def user(self, account: Account) -> Any:
         return raw.types.User(
@@ -83,7 +90,7 @@ class View:
             access_hash=access_hash,
             username=channel.username,
             admin_rights=rights,
-            participants_count=len(self._ledger.channels.members(channel.channel_id)),
+            participants_count=self._ledger.channels.member_count(channel.channel_id),
         )
 
     def peer(self, message: Message) -> Any:
@@ -93,7 +100,7 @@ class View:
 
     def message(self, message: Message) -> Any:
         """A message, or a service message if it tells of an action."""
-        channel = self._ledger.channels.get(message.box) if message.box > 0 else None
+        channel = self._channel_of(message.box)
         post = channel is not None and bool(channel.broadcast)
         shared = {
             "id": message.id,

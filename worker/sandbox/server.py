@@ -18,6 +18,7 @@ from worker.sandbox.faults import Rules
 from worker.sandbox.layers import older
 from worker.sandbox.ledger import Ledger
 from worker.sandbox.presence import Presence
+from worker.sandbox.progress import Progress
 from worker.sandbox.references import References
 from worker.sandbox.session import Session
 from worker.sandbox.shaping import Shape
@@ -74,8 +75,7 @@ class Sandbox:
         self.threads = ThreadPoolExecutor(2, thread_name_prefix="sandbox")
         self.challenges = Challenges()
         self.references = self._references()
-        # Sends whose bytes are being put together: (account, box, peer, random_id).
-        self.sending: set[tuple[int, int, int, int]] = set()
+        self.progress = Progress()
         self.port = 0
         self._calls: set[asyncio.Task[None]] = set()
         self._sessions: dict[int, dict[int, Session]] = {}

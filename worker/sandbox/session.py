@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 REMEMBERED_IDS = 2000
 WAITING_UPDATES = 1000
+KEPT_ANSWERS, KEPT_ANSWER_BYTES = 64, 16 * 1024
 
 
 class Session:
@@ -28,6 +29,8 @@ class Session:
         # Calls under way, and those whose answer the client has said it does not want.
         self.running: set[int] = set()
         self.unwanted: set[int] = set()
+        # Small answers, for a client that asks again under the same id because it saw none.
+        self._answers: OrderedDict[int, bytes] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._last_msg_id = 0
         self._content_sent = 0
@@ -40,6 +43,15 @@ class Session:
         if len(self._seen) > REMEMBERED_IDS:
             self._seen.popitem(last=False)
         return False
+
+    def keep_answer(self, msg_id: int, answer: bytes) -> None:
+        if len(answer) <= KEPT_ANSWER_BYTES:
+            self._answers[msg_id] = answer
+        if len(self._answers) > KEPT_ANSWERS:
+            self._answers.popitem(last=False)
+
+    def answer_to(self, msg_id: int) -> bytes | None:
+        return self._answers.get(msg_id)
 
     def knows(self, msg_id: int) -> bool:
         return msg_id in self._seen

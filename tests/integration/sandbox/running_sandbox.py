@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives import serialization
-from pyrogram import Client
+from pyrogram import Client, raw
 from pyrogram.connection import Connection
 from pyrogram.crypto import rsa
 
@@ -127,3 +127,15 @@ async def peer_of(client: Client, channel_id: int) -> Any:
     async for _ in client.get_dialogs():
         pass
     return await client.resolve_peer(int(f"-100{channel_id}"))
+
+
+async def send_text(client: Client, channel_id: int, text: str, random_id: int, **options: Any) -> Any:
+    """Send once, without the library's own retries, to a channel the client knows."""
+    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
+    query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=random_id)
+    return await client.session.invoke(query, retries=1, **options)
+
+
+async def texts_in(sandbox: RunningSandbox, channel_id: int) -> list[str]:
+    """The texts ever posted in a channel, by the ledger."""
+    return [m["text"] for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]

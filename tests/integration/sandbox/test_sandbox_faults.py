@@ -3,8 +3,7 @@ import time
 
 import pytest
 from pyrogram import enums, errors, raw
-from pyrogram.session import Session
-from running_sandbox import made_channel, peer_of
+from running_sandbox import made_channel, peer_of, send_text, texts_in
 
 MIB = 1024 * 1024
 
@@ -43,16 +42,6 @@ async def document_in(client, channel_id):
     return (await client.invoke(query)).messages[0].media.document
 
 
-async def send(client, channel_id, text, random_id, **options):
-    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
-    query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=random_id)
-    return await client.session.invoke(query, retries=1, **options)
-
-
-async def sent_texts(sandbox, channel_id):
-    return [m["text"] for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]
-
-
 async def test_an_error_rule_refuses_the_nth_call_only(sandbox, posted, client):
     await sandbox.admin.add_rule("upload.getFile", "error", nth=2, code=420, text="FLOOD_WAIT_600")
     document = await document_in(client, posted)
@@ -81,39 +70,51 @@ async def test_a_delayed_call_is_answered_later(sandbox, posted, client):
 async def test_a_stalled_send_is_neither_applied_nor_answered(sandbox, posted, client):
     await sandbox.admin.add_rule("messages.sendMessage", "stall")
     with pytest.raises(TimeoutError):
-        await send(client, posted, "stalled", 1, timeout=0.5)
-    assert await sent_texts(sandbox, posted) == []
+        await send_text(client, posted, "stalled", 1, timeout=0.5)
+    assert await texts_in(sandbox, posted) == []
 
 
 async def test_a_frozen_connection_answers_nothing_more_and_stays_open(sandbox, posted, client):
     await sandbox.admin.add_rule("messages.sendMessage", "freeze")
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            await send(client, posted, "frozen", 1, timeout=0.5)
-    assert await sent_texts(sandbox, posted) == []
+            await send_text(client, posted, "frozen", 1, timeout=0.5)
+    assert await texts_in(sandbox, posted) == []
     assert client.session.connection.protocol.writer.is_closing() is False
 
 
 async def test_a_disconnected_send_is_not_applied(sandbox, posted, client):
     await sandbox.admin.add_rule("messages.sendMessage", "disconnect")
     with pytest.raises((TimeoutError, OSError)):
-        await send(client, posted, "cut", 1, timeout=1)
-    assert await sent_texts(sandbox, posted) == []
+        await send_text(client, posted, "cut", 1, timeout=1)
+    assert await texts_in(sandbox, posted) == []
 
 
 @pytest.mark.parametrize("action", ["drop_reply", "mute"])
 async def test_a_send_whose_reply_is_lost_was_applied_and_repeats_harmlessly(sandbox, posted, client, action):
     await sandbox.admin.add_rule("messages.sendMessage", action)
     with pytest.raises((TimeoutError, OSError)):
-        await send(client, posted, "once", 5, timeout=1)
-    await send(client, posted, "once", 5)
-    assert await sent_texts(sandbox, posted) == ["once"]
+        await send_text(client, posted, "once", 5, timeout=1)
+    await send_text(client, posted, "once", 5)
+    assert await texts_in(sandbox, posted) == ["once"]
+
+
+async def test_a_repeat_while_the_first_send_still_runs_is_refused(sandbox, posted, client):
+    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=2)
+    first = asyncio.create_task(send_text(client, posted, "once", 5))
+    while not client.session.results:
+        await asyncio.wait([first], timeout=0.01)
+    peer = await client.storage.get_peer_by_id(int(f"-100{posted}"))
+    with pytest.raises(errors.InternalServerError, match="RANDOM_ID_DUPLICATE"):
+        await client.session.send(raw.functions.messages.SendMessage(peer=peer, message="once", random_id=5))
+    await first
+    assert await texts_in(sandbox, posted) == ["once"]
 
 
 async def test_a_late_answer_comes_after_the_message_is_there(sandbox, posted, client):
     await sandbox.admin.add_rule("messages.sendMessage", "late", seconds=2)
-    sending = asyncio.create_task(send(client, posted, "late", 5))
-    while not await sent_texts(sandbox, posted):
+    sending = asyncio.create_task(send_text(client, posted, "late", 5))
+    while not await texts_in(sandbox, posted):
         assert not sending.done()
     assert not sending.done()
     await sending
@@ -137,8 +138,8 @@ async def test_a_short_chunk_has_half_its_bytes(sandbox, posted, client):
 async def test_a_corrupted_answer_of_another_kind_never_reaches_the_caller(sandbox, posted, client):
     await sandbox.admin.add_rule("messages.sendMessage", "corrupt")
     with pytest.raises((TimeoutError, OSError)):
-        await send(client, posted, "garbled", 5, timeout=1)
-    assert await sent_texts(sandbox, posted) == ["garbled"]
+        await send_text(client, posted, "garbled", 5, timeout=1)
+    assert await texts_in(sandbox, posted) == ["garbled"]
 
 
 async def test_expired_references_are_refused_until_the_message_is_fetched_anew(sandbox, posted, client):
@@ -191,40 +192,10 @@ async def test_a_message_hidden_from_search_is_still_in_the_history(sandbox, pos
     assert [m.id async for m in client.get_chat_history(chat)] == [2, 1]
 
 
-async def test_a_call_is_carried_out_though_the_client_hangs_up_meanwhile(sandbox, posted, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=0.5)
-    peer = await client.storage.get_peer_by_id(int(f"-100{posted}"))
-    query = raw.functions.messages.SendMessage(peer=peer, message="gone", random_id=1)
-    await client.session.send(query, wait_response=False)
-    await client.session.stop()
-    deadline = time.monotonic() + 10
-    while await sent_texts(sandbox, posted) != ["gone"]:
-        assert time.monotonic() < deadline
-
-
-async def test_an_answer_the_client_has_dropped_is_not_sent(sandbox, posted, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=1)
-    sending = asyncio.create_task(send(client, posted, "dropped", 1, timeout=3))
-    while not client.session.results:
-        await client.session.send(raw.functions.Ping(ping_id=1))
-    dropped = await client.session.send(
-        raw.functions.RpcDropAnswer(req_msg_id=next(iter(client.session.results)))
-    )
-    assert isinstance(dropped, raw.types.RpcAnswerDroppedRunning)
-    with pytest.raises(TimeoutError):
-        await sending
-    assert await sent_texts(sandbox, posted) == ["dropped"]
-
-
-async def test_a_call_before_the_connection_is_initialised_is_refused(sandbox, client, tmp_path):
-    bare = sandbox.client("bare", tmp_path)
-    await bare.load_session()
-    session = Session(bare, 2, "", 0, await bare.storage.auth_key(), False)
-    session.connection = bare.connection_factory(dc_id=2, server_address="", port=0, test_mode=False)
-    await session.connection.connect()
-    session.recv_task = asyncio.create_task(session.recv_worker())
-    with pytest.raises(errors.ConnectionNotInited):
-        await session.send(raw.functions.help.GetConfig())
-    await session.connection.close()
-    await session.recv_task
-    await bare.storage.close()
+async def test_a_rule_for_a_number_holds_before_it_has_logged_in(sandbox, tmp_path, other):
+    await sandbox.admin.add_rule("auth.sendCode", "error", code=420, text="FLOOD_WAIT_86400", account=other)
+    someone = sandbox.client("someone", tmp_path)
+    await someone.connect()
+    with pytest.raises(errors.FloodWait):
+        await someone.send_phone_number_code(other)
+    await someone.disconnect()

@@ -88,22 +88,6 @@ async def test_a_media_connection_hears_no_updates(sandbox, client, phone):
     assert sorted(texts) == ["once", "twice"]
 
 
-async def test_a_connection_that_stops_pinging_is_closed_after_the_delay_it_named(sandbox, client, phone):
-    client.session.ping_task_event.set()
-    await client.session.ping_task
-    closed = asyncio.get_running_loop().create_future()
-
-    @client.on_disconnect()
-    async def remember(*_):
-        if not closed.done():
-            closed.set_result(None)
-
-    started = time.monotonic()
-    await client.session.send(raw.functions.PingDelayDisconnect(ping_id=1, disconnect_delay=1))
-    await asyncio.wait_for(closed, 10)
-    assert time.monotonic() - started >= 1
-
-
 async def test_the_round_trip_is_as_long_as_asked_for(tmp_path, phone):
     running = RunningSandbox.start("--rtt-ms", "100")
     async with running.logged_in(phone, tmp_path) as client:
@@ -131,8 +115,3 @@ async def test_a_connection_carries_no_more_than_its_bandwidth(tmp_path, phone, 
         took = time.monotonic() - started
     running.stop()
     assert took >= 2 * MIB * 8 / 16e6 * 0.9
-
-
-async def test_an_answer_can_be_asked_for_by_its_state(sandbox, client):
-    answer = await client.session.send(raw.functions.GetFutureSalts(num=3))
-    assert len(answer.salts) == 3

@@ -74,7 +74,7 @@ async def get_full_channel(call: Call, query: Any) -> Any:
         notify_settings=raw.types.PeerNotifySettings(),
         bot_info=[],
         pts=channel.pts,
-        participants_count=len(call.ledger.channels.members(channel.channel_id)),
+        participants_count=call.ledger.channels.member_count(channel.channel_id),
         can_view_participants=administers or not channel.broadcast or None,
         hidden_prehistory=bool(channel.hidden_history) or None,
         available_min_id=place.first_id or None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Message
     from worker.sandbox.peers import Place
 
-MAX_PAGE = 100
+MAX_PAGE, MAX_IDS = 100, 200
 KINDS: dict[type[Any], tuple[str, ...]] = {
     raw.types.InputMessagesFilterEmpty: (),
     raw.types.InputMessagesFilterDocument: ("document",),
@@ -127,7 +127,7 @@ async def get_messages(call: Call, query: Any) -> Any:
 
 def _by_id(call: Call, place: Place, named: list[Any]) -> Any:
     """Messages by id; what is gone or hidden comes as an empty message in its place."""
-    if len(named) > MAX_PAGE:
+    if len(named) > MAX_IDS:
         raise RpcFault(400, "LIMIT_INVALID")
     view = View(call.sandbox, call.me)
     found, shown = [], []

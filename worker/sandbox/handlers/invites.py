@@ -45,7 +45,7 @@ async def check_chat_invite(call: Call, query: Any) -> Any:
     return raw.types.ChatInvite(
         title=channel.title,
         photo=raw.types.PhotoEmpty(id=0),
-        participants_count=len(call.ledger.channels.members(channel.channel_id)),
+        participants_count=call.ledger.channels.member_count(channel.channel_id),
         color=0,
         channel=True,
         broadcast=bool(channel.broadcast) or None,

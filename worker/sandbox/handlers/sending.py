@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -17,8 +16,6 @@ from worker.sandbox.render import View
 from worker.sandbox.tl import write_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from worker.sandbox.call import Call
     from worker.sandbox.ledger.rows import Message
     from worker.sandbox.peers import Place
@@ -54,17 +51,16 @@ async def send_media(call: Call, query: Any) -> Any:
     if repeated is not None:
         return repeated
     threading = _threading(call, place, query.reply_to)
-    with _in_progress(call, place, query.random_id):
-        document = await media.resolve(call, query.media)
-        columns = {
-            "text": query.message,
-            "entities": write_vector(query.entities),
-            "document_id": document.document_id,
-            "kind": document.kind,
-            "noforwards": int(bool(query.noforwards)),
-            **threading,
-        }
-        return _deliver(call, place, [(query.random_id, columns)])
+    document = await media.resolve(call, query.media)
+    columns = {
+        "text": query.message,
+        "entities": write_vector(query.entities),
+        "document_id": document.document_id,
+        "kind": document.kind,
+        "noforwards": int(bool(query.noforwards)),
+        **threading,
+    }
+    return _deliver(call, place, [(query.random_id, columns)])
 
 
 @handles(raw.functions.messages.SendMultiMedia)
@@ -163,19 +159,6 @@ def _threading(call: Call, place: Place, reply_to: Any) -> dict[str, int | None]
 
 def _place_key(call: Call, place: Place, random_id: int) -> tuple[int, int, int, int]:
     return (call.me.user_id, place.box, place.peer_id or 0, random_id)
-
-
-@contextmanager
-def _in_progress(call: Call, place: Place, random_id: int) -> Iterator[None]:
-    """A repeat that arrives while the first is still being made learns no more than that."""
-    key = _place_key(call, place, random_id)
-    if key in call.sandbox.sending:
-        raise RpcFault(500, "RANDOM_ID_DUPLICATE")
-    call.sandbox.sending.add(key)
-    try:
-        yield
-    finally:
-        call.sandbox.sending.discard(key)
 
 
 def _repeated(call: Call, place: Place, random_ids: list[int]) -> Any:

@@ -97,6 +97,10 @@ class Channels:
         rows = self._db.all("SELECT * FROM members WHERE channel_id = ? ORDER BY user_id", channel_id)
         return [member for row in rows if (member := build(Member, row)).inside]
 
+    def member_count(self, channel_id: int) -> int:
+        inside = "SELECT count(*) FROM members WHERE channel_id = ? AND role NOT IN ('left', 'kicked')"
+        return int(self._db.value(inside, channel_id))
+
     def of(self, user_id: int) -> list[Member]:
         """Return the account's places in all channels it is in."""
         rows = self._db.all("SELECT * FROM members WHERE user_id = ? ORDER BY channel_id", user_id)

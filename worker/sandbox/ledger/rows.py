@@ -139,9 +139,15 @@ class Message:
 Row = TypeVar("Row", Key, Account, Channel, Member, Document, Message)
 
 
+_COLUMNS = {
+    kind: tuple(field.name for field in fields(kind))
+    for kind in (Key, Account, Channel, Member, Document, Message)
+}
+
+
 def build(kind: type[Row], row: sqlite3.Row) -> Row:
     """Make a row object of the columns it names."""
-    values: dict[str, Any] = {field.name: row[field.name] for field in fields(kind)}
+    values: dict[str, Any] = {name: row[name] for name in _COLUMNS[kind]}
     if kind is Member:
         values["role"] = Role(values["role"])
     return kind(**values)
