@@ -148,7 +148,9 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     while True:
         # A person who asks for recovery means it; a pause is for what the fleet does by itself.
         resting = mode.new_work and await _is_paused(process, deps)
-        if not resting:
+        if resting:
+            log.info("account.rests")
+        else:
             finished += await finish_open_intents(deps)
             completed += await complete_pending(deps)
         if mode.new_work and not resting:
