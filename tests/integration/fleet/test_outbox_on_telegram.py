@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import Counter
+from unittest.mock import ANY
 
 from world import PHONES, open_world
 
@@ -13,7 +14,8 @@ from worker.fleet.governance import chat_paces, open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.text_transport import TextTransport
 from worker.flow.outbox import Outbox
-from worker.flow.outbox_ops import Edit, Lane, Send, Sent, Superseded
+from worker.flow.outbox_answer import RetryPolicy
+from worker.flow.outbox_ops import Delete, Edit, Failed, Lane, Send, Sent, Superseded
 from worker.store.accounts import add_account, load_session
 from worker.store.sealing import Sealer
 from worker.telegram.gateway import Gateway
@@ -44,7 +46,7 @@ class _Chats:
 
 
 @contextlib.asynccontextmanager
-async def _open_outbox(world, database, chats):
+async def _open_outbox(world, database, chats, *, deadline=10, lost=10.0):
     settings = Settings.model_validate(
         {
             "telegram": {
@@ -64,14 +66,16 @@ async def _open_outbox(world, database, chats):
         permission = governance.permission(account.id)
         server = telegram_server(settings)
         gateway = Gateway(
-            server, permission=permission, deadline=10, dc_id=session.dc_id, auth_key=session.auth_key
+            server, permission=permission, deadline=deadline, dc_id=session.dc_id, auth_key=session.auth_key
         )
         await gateway.connect()
         refs = {info.ref.telegram_id: info.ref for info in await gateway.channels()}
         transports = {
             chat: TextTransport(gateway, _Trusted(), refs[chat], lambda error: None) for chat in chats
         }
-        outbox = Outbox(_Chats(transports), paces=chat_paces(limits), clock=clock)
+        outbox = Outbox(
+            _Chats(transports), paces=chat_paces(limits), retries=RetryPolicy(lost=lost), clock=clock
+        )
         try:
             yield outbox, [Lane(account.id, chat) for chat in chats]
         finally:
@@ -123,6 +127,27 @@ async def test_sends_and_edits_at_once_keep_order_paces_and_the_last_text(tmp_pa
             assert j - i + 1 <= SEND_BURST + (later - earlier) / SEND_SECONDS + 0.5
         # One chat after the other would take a minute.
         assert calls[-1] - calls[0] < 2 * 5 * CHAT_SECONDS
+
+
+async def test_what_is_done_already_counts_as_done_and_a_lost_answer_makes_no_second_message(
+    tmp_path, database_url, database
+):
+    async with open_world(tmp_path, database_url) as world:
+        chat = (await world.admin.create_channel("Chat", admins=[PHONES[0]]))["channel_id"]
+        opening = _open_outbox(world, database, [chat], deadline=2, lost=0.1)
+        async with opening as (outbox, (lane,)):
+            await world.admin.add_rule("messages.sendMessage", "drop_reply")
+            sent = await outbox.deliver(Send(lane, "once", 1))
+            assert len(await world.admin.calls("messages.sendMessage")) == 2
+            assert await _texts(world, chat) == {"once": ANY}
+            for _ in range(2):
+                assert isinstance(await outbox.deliver(Edit(lane, sent.message, "as it is")), Sent)
+            errors = [call["error"] for call in await world.admin.calls("messages.editMessage")]
+            assert ["MESSAGE_NOT_MODIFIED" in error for error in errors] == [False, True]
+            for _ in range(2):
+                assert isinstance(await outbox.deliver(Delete(lane, sent.message)), Sent)
+            assert isinstance(await outbox.deliver(Edit(lane, sent.message, "too late")), Failed)
+            assert isinstance(await outbox.deliver(Send(lane, "anew", 2)), Sent), "the chat is not given up"
 
 
 async def _outcome(ticket):
