@@ -19,6 +19,7 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"
         source = world.sources[0]
+        await world.open_operations_chat()
 
         path = await world.post_archive(source)
         await world.admin.post_document(world.sources[1], path, "same bytes.zip")

@@ -82,6 +82,7 @@ class World:
     sources: list[int] = field(default_factory=list)
     destination: int = 0
     posted: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
 
     def env(self, faults: str = "", **more: str) -> dict[str, str]:
         return {
@@ -100,6 +101,7 @@ class World:
             "WORKER_FLEET__RETRY_BASE_SECS": "0.2",
             "WORKER_RATE_LIMITS__PROFILE": "relaxed",
             "WORKER_FAULTS": faults,
+            **self.settings,
             **more,
         }
 
@@ -153,6 +155,12 @@ class World:
         )
         while await self.fetch(query.format(LEASE_SECONDS)):
             await asyncio.to_thread(time.sleep, 0.1)
+
+    async def open_operations_chat(self) -> int:
+        """A chat that both accounts report to from now on; they have to find it first."""
+        made = await self.admin.create_channel("Operations", admins=list(PHONES))
+        self.settings["WORKER_OPERATIONS__CHAT"] = str(made["channel_id"])
+        return made["channel_id"]
 
     async def forget_membership(self, phone: str, channel: int) -> None:
         """The account can no longer read the channel."""

@@ -128,6 +128,8 @@ async def _say_farewell(
         if await ends_within(process.clock, _FAREWELL_SECONDS, parting):
             # The message that the summary replaces is deleted after it was sent.
             await outbox.close(drain=_FAREWELL_SECONDS)
+            # Forgotten any sooner, a crash would leave it standing for ever.
+            await reporter.sign_off()
         else:
             log.warning("operations.summary_not_sent", seconds=_FAREWELL_SECONDS)
     finally:

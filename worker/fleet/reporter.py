@@ -107,9 +107,11 @@ class Reporter:
         has_worked = self._ended or self._steps or self._progress.message is not None
         if has_worked and not self._muted:
             seconds = self._clock.monotonic() - self._started
-            outcome = await self._progress.finish(summary_text(self._account, ending, self._ended, seconds))
-            if isinstance(outcome, Sent):
-                await self._remember()
+            await self._progress.finish(summary_text(self._account, ending, self._ended, seconds))
+
+    async def sign_off(self) -> None:
+        """Everything is written: nobody has to go on with the message."""
+        await self._remember()
 
     async def _say(self) -> bool:
         """Whether there is nothing left to say."""

@@ -108,6 +108,8 @@ async def test_the_summary_is_sent_before_the_message_is_deleted_and_nothing_is_
         assert [text.splitlines()[0] for text in chat.messages.values()] == [
             "■ Ada (+1•••••••01): finished after 5s"
         ]
+        assert kept == [101], "a crash before the end of the delete leaves somebody to see to it"
+        await reporter.sign_off()
         assert kept == [101, None]
 
 
