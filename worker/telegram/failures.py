@@ -11,6 +11,7 @@ from worker.errors import (
     NotBeforeError,
     OutcomeUnknownError,
     PartMissingError,
+    PasswordNeededError,
     ReferenceExpiredError,
     RefusedError,
     RetryableError,
@@ -48,6 +49,8 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 -
         # A wait of zero would be asked again at once, and refused at once.
         seconds = max(1, int(found[1])) if found else _UNKNOWN_WAIT_SECONDS
         return NotBeforeError(what, seconds=seconds)
+    if text == "SESSION_PASSWORD_NEEDED":
+        return PasswordNeededError(what, remedy="give the account's password")
     if code == 401 or text == "AUTH_KEY_DUPLICATED":
         return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
     if text in _NO_ACCESS:
