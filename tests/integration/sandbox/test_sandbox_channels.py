@@ -222,3 +222,13 @@ async def test_saved_messages_and_private_chats_reach_both_sides(sandbox, client
         await client.send_message(name, "hello")
         dialogs = [d async for d in friend.get_dialogs()]
         assert [d.top_message.text for d in dialogs] == ["hello"]
+
+
+async def test_a_photo_is_sent_found_copied_and_fetched(sandbox, client, archive):
+    target = (await client.create_channel("Target")).id
+    sent = await client.send_photo(target, str(archive), caption="look")
+    copied = await client.copy_message(target, target, sent.id)
+    photos = [m.id async for m in client.search_messages(target, filter=enums.MessagesFilter.PHOTO)]
+    assert photos == [copied.id, sent.id]
+    fetched = await client.download_media(sent, in_memory=True)
+    assert fetched.getvalue() == archive.read_bytes()
