@@ -41,7 +41,10 @@ class Outcome:
 
 def method_name(query: Any) -> str:
     """Return the name of a query the way the API's documentation writes it."""
-    *namespace, name = query.QUALNAME.split(".")[1:]
+    kind, *path = getattr(query, "QUALNAME", "").split(".")
+    if kind != "functions":
+        return f"no call: {type(query).__name__}"
+    *namespace, name = path
     return ".".join((*namespace, name[0].lower() + name[1:]))
 
 
