@@ -18,7 +18,9 @@ _NOBODY = 65534
 @contextlib.contextmanager
 def pgbouncer(database_url: str, pool_mode: str) -> Iterator[str]:
     """The address to reach ``database_url`` at through a pooler; skips the test where there is none."""
-    if shutil.which("pgbouncer") is None:
+    # Distributions keep it where only root's PATH looks.
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
         pytest.skip("pgbouncer is not installed")
     url = make_url(database_url)
     with socket.socket() as probe:
@@ -33,9 +35,7 @@ def pgbouncer(database_url: str, pool_mode: str) -> Iterator[str]:
             f"auth_type = any\npool_mode = {pool_mode}\nunix_socket_dir =\n"
         )
         user = _NOBODY if os.geteuid() == 0 else None
-        with subprocess.Popen(
-            ["pgbouncer", settings], user=user, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with subprocess.Popen([program, settings], user=user, stderr=subprocess.PIPE, text=True) as process:
             try:
                 # Said once it listens.
                 next(line for line in process.stderr if "process up" in line)

@@ -72,11 +72,11 @@ class RefusedError(FleetError):
     """Telegram refused the call for a reason that repeating it will not change."""
 
 
-class ReferenceExpiredError(RetryableError):
+class ReferenceExpiredError(FleetError):
     """Fetch the message again: the file's reference has run out."""
 
 
-class PartMissingError(RetryableError):
+class PartMissingError(FleetError):
     """Send this file part again: the server no longer has it."""
 
     def __init__(self, what: str, *, part: int) -> None:

@@ -73,7 +73,8 @@ async def test_sigterm_drains_and_the_rest_is_done_by_the_next_run(tmp_path, dat
             -1
         ].read_text()
         indexed = await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'indexed'")
-        assert len(indexed) == 1
+        # Those in flight are finished, nothing else is begun.
+        assert 1 <= len(indexed) <= 2
         await world.drain("--account", PHONES[0])
         await world.check_invariants()
 

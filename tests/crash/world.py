@@ -16,8 +16,10 @@ from pathlib import Path
 
 import asyncpg
 
+from worker.clock import SystemClock
 from worker.config.settings import Settings
 from worker.domain.marker import find_marker
+from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.setup import log_in
 from worker.sandbox.admin_client import SandboxAdmin
@@ -96,6 +98,7 @@ class World:
             "WORKER_LEASE__HEARTBEAT_SECS": "0.3",
             "WORKER_FLEET__BUSY_RETRY_SECS": "0.2",
             "WORKER_FLEET__RETRY_BASE_SECS": "0.2",
+            "WORKER_RATE_LIMITS__PROFILE": "relaxed",
             "WORKER_FAULTS": faults,
             **more,
         }
@@ -245,7 +248,8 @@ async def _log_in(world: World) -> None:
                 "host": world.facts["host"],
                 "port": world.facts["port"],
                 "public_key": world.facts["public_key"],
-            }
+            },
+            "rate_limits": {"profile": "relaxed"},
         }
     )
     database = Database(world.database_url)
@@ -254,11 +258,18 @@ async def _log_in(world: World) -> None:
     async def code() -> str:
         return "12345"
 
-    try:
+    async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
         for phone in PHONES:
-            await log_in(database, sealer, telegram_server(settings), phone, ask_code=code, deadline=10)
+            await log_in(
+                database,
+                sealer,
+                telegram_server(settings),
+                phone,
+                governance=governance,
+                ask_code=code,
+                deadline=10,
+            )
         for source in world.sources:
             await channels.make_source(database, source)
         await channels.make_destination(database, world.destination)
-    finally:
-        await database.close()
+    await database.close()

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from worker.cli.opening import Opened, opened, readable_errors
+from worker.cli.opening import Opened, opened, readable_errors, upgrade_embedded
 from worker.config.secret_key import secret_key
 from worker.errors import UserError
 from worker.status.health import Check, Verdict, check_database, check_host
-from worker.store import migrations
 from worker.store.connect import check_server
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ def doctor(*, as_json: bool) -> None:
       worker doctor --json | jq '.checks[] | select(.verdict != "ok")'
     """
     with readable_errors(), opened() as place:
-        if place.settings.database_url is None:
-            # Nobody else looks after the embedded database.
-            migrations.upgrade(place.address)
+        upgrade_embedded(place)
         checks = asyncio.run(_examine(place))
         healthy = all(check.verdict is not Verdict.FAILURE for check in checks)
         if as_json:

@@ -13,6 +13,9 @@ from worker import __version__
 COMMANDS = {
     "demo": "Run the main job on an embedded PostgreSQL and a loopback Telegram.",
     "run": "Work: scan the sources and publish what is new, with every account at once.",
+    "status": "Show what the fleet is doing, what waits and why.",
+    "pause": "Let the fleet, an account or a channel rest: nothing new is begun.",
+    "resume": "End a pause: the fleet goes on at once.",
     "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
     "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",
@@ -48,6 +51,7 @@ def cli() -> None:
     \b
     First look:        worker demo
     Is all well here?  worker doctor
+    What is going on?  worker status
     """
 
 

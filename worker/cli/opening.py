@@ -14,11 +14,11 @@ import click
 from worker import log
 from worker.config.load import Loaded, load
 from worker.errors import FleetError
+from worker.store import migrations
 from worker.store.address import parse_address
 from worker.store.connect import check_server
 from worker.store.database import Database
 from worker.store.embedded import open_cluster
-from worker.store.migrations import require_current
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -85,13 +85,19 @@ def opened() -> Iterator[Opened]:
         yield Opened(loaded, address)
 
 
+def upgrade_embedded(place: Opened) -> None:
+    """Nobody else looks after the schema of the embedded database."""
+    if place.settings.database_url is None:
+        migrations.upgrade(place.address)
+
+
 @contextlib.asynccontextmanager
 async def database(address: str) -> AsyncIterator[Database]:
     """A checked database: reachable, of a known version, with our schema."""
     await check_server(address)
     opened_database = Database(address)
     try:
-        await require_current(opened_database)
+        await migrations.require_current(opened_database)
         yield opened_database
     finally:
         await opened_database.close()

@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
-from worker.cli.opening import opened, readable_errors
-from worker.cli.working import upgrade_embedded, work
+from worker.cli.opening import opened, readable_errors, upgrade_embedded
+from worker.cli.working import work
 from worker.fleet.account import Mode
 
 

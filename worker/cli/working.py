@@ -10,7 +10,6 @@ import click
 from worker.cli.opening import Opened, database
 from worker.fleet.process import open_process
 from worker.fleet.scheduler import run_fleet
-from worker.store import migrations
 from worker.store.overview import WaitingSet, count_sets, waiting_sets
 
 if TYPE_CHECKING:
@@ -78,9 +77,3 @@ async def work(place: Opened, mode: Mode, phones: Sequence[str]) -> Worked:
         async with open_process(place.settings, opened_database) as process:
             reports = await run_fleet(process, mode, phones)
         return Worked(reports, await count_sets(opened_database), await waiting_sets(opened_database))
-
-
-def upgrade_embedded(place: Opened) -> None:
-    """Nobody else looks after the schema of the embedded database."""
-    if place.settings.database_url is None:
-        migrations.upgrade(place.address)

@@ -116,6 +116,12 @@ class RateLimitSettings(_Table):
     send_message_per_min: Positive = Field(30, description="messages per account")
     get_participants_per_min: Positive = Field(20, description="member lists per account")
     premium_factor: Annotated[float, Field(ge=1)] = Field(1.5, description="more messages for Premium")
+    other_calls_per_min: Positive = Field(60, description="calls of any other method per account")
+    private_chat_per_min: Positive = Field(60, description="writes to one private chat")
+    group_chat_per_min: Positive = Field(20, description="writes to one group or channel")
+    profile: Literal["telegram", "relaxed"] = Field(
+        "telegram", description="relaxed: no paces and delays, for a loopback Telegram only"
+    )
 
     @model_validator(mode="after")
     def _bounds_are_ordered(self) -> Self:

@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.clock import SystemClock
 from worker.config.secret_key import secret_key
 from worker.config.settings import Settings
 from worker.demo.proof import Ledger, read_ledger
 from worker.demo.stage import CODE, PHONES, Stage, Telegram, build, open_telegram
 from worker.fleet.account import Mode
+from worker.fleet.governance import open_governance
 from worker.fleet.process import open_process, telegram_server
 from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import log_in
@@ -60,6 +62,7 @@ def demo_settings(folder: Path, telegram: Telegram) -> Settings:
                 "public_key": telegram.public_key,
             },
             "fleet": {"busy_retry_secs": 0.5},
+            "rate_limits": {"profile": "relaxed"},
         }
     )
 
@@ -99,10 +102,13 @@ async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> N
     async def code() -> str:
         return CODE
 
-    for phone in PHONES:
-        if phone not in known:
+    missing = [phone for phone in PHONES if phone not in known]
+    async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
+        for phone in missing:
             deadline = settings.telegram.call_timeout_secs
-            await log_in(database, sealer, server, phone, ask_code=code, deadline=deadline)
+            await log_in(
+                database, sealer, server, phone, governance=governance, ask_code=code, deadline=deadline
+            )
     for source in stage.sources:
         await channels.make_source(database, source)
     await channels.make_destination(database, stage.destination)

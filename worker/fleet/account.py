@@ -7,18 +7,18 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
+from worker.domain.pauses import in_the_way
+from worker.errors import AccountUnusableError, FleetError, LeaseLostError
 from worker.fleet.lease import Lease, lease_account
 from worker.fleet.progress import recording
+from worker.fleet.rounds import run_round
+from worker.flow.outbox import Outbox, Paces
 from worker.log import bound, get_logger
-from worker.pipeline.claim import claim_next
 from worker.pipeline.deps import Deps
-from worker.pipeline.run import attempt
-from worker.pipeline.scan import scan_page
+from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
-from worker.store import accounts, channels, sets, workers
+from worker.store import accounts, sets, workers
 from worker.telegram.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
 @contextlib.asynccontextmanager
 async def _connected(process: Process, account: Account, lease: Lease, run_id: int) -> AsyncIterator[Deps]:
     session = await accounts.load_session(process.database, process.sealer, account.id)
+    permission = process.governance.permission(account.id, premium=account.is_premium)
     gateway = Gateway(
         process.server,
+        permission=permission,
         deadline=process.settings.telegram.call_timeout_secs,
         dc_id=session.dc_id,
         auth_key=session.auth_key,
@@ -99,7 +101,11 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         await gateway.connect()
         me = await gateway.me()
         await accounts.save_me(process.database, account.id, me)
-        async with recording(process.database, account.id, process.watcher, process.clock) as watcher:
+        transport = PostingTransport(gateway, lease)
+        async with (
+            recording(process.database, account.id, process.watcher, process.clock) as watcher,
+            _open_outbox(process, transport) as outbox,
+        ):
             yield Deps(
                 settings=process.settings,
                 database=process.database,
@@ -114,9 +120,25 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
                 nursery=process.nursery,
                 clock=process.clock,
                 watcher=watcher,
+                outbox=outbox,
+                transport=transport,
             )
     finally:
         await gateway.close()
+
+
+@contextlib.asynccontextmanager
+async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIterator[Outbox[Posting]]:
+    limits = process.settings.rate_limits
+    paces = Paces(private=60 / limits.private_chat_per_min, group=60 / limits.group_chat_per_min)
+    if limits.profile == "relaxed":
+        paces = Paces(private=0, group=0)
+    outbox = Outbox(transport, paces=paces, clock=process.clock)
+    try:
+        yield outbox
+    finally:
+        # Whoever waits for a ticket was cancelled before this; nothing is left to drain.
+        await outbox.close()
 
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
@@ -126,12 +148,13 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     while True:
         # A person who asks for recovery means it; a pause is for what the fleet does by itself.
         resting = mode.new_work and await _is_paused(process, deps)
-        if not resting:
+        if resting:
+            log.info("account.rests")
+        else:
             finished += await finish_open_intents(deps)
             completed += await complete_pending(deps)
         if mode.new_work and not resting:
-            await _scan_all(process, deps)
-            await _work_through(process, deps)
+            await run_round(process, deps)
         if mode.once or process.stopping.is_set():
             return Report(
                 deps.account.id, "finished", intents_finished=finished, metadata_completed=completed
@@ -139,43 +162,14 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
         await process.wait_for_work(await _until_next_round(process, deps))
 
 
-async def _is_paused(process: Process, deps: Deps, channel: int | None = None) -> bool:
-    return in_the_way(await process.pauses.pauses(), deps.account.id, channel) is not None
+async def _is_paused(process: Process, deps: Deps) -> bool:
+    return in_the_way(await process.pauses.pauses(), deps.account.id, None) is not None
 
 
 async def _until_next_round(process: Process, deps: Deps) -> float:
     """A pause that ends by itself should not last a cycle longer."""
     left = [pause.seconds_left for pause in await process.pauses.pauses() if pause.seconds_left]
     return min(deps.settings.fleet.cycle_secs, *left) if left else deps.settings.fleet.cycle_secs
-
-
-async def _scan_all(process: Process, deps: Deps) -> None:
-    for source in await channels.sources_of(deps.database, deps.account.id):
-        cursor = source
-        try:
-            while not process.stopping.is_set() and not await _is_paused(process, deps, source.channel_id):
-                moved = await scan_page(deps, cursor)
-                if moved is None:
-                    break
-                cursor = moved
-        except FenceLostError as error:
-            # Another account reads the same channel: its pages are as good as ours.
-            log.info("scan.shared", reason=str(error))
-        except (LeaseLostError, AccountUnusableError):
-            raise
-        except FleetError as error:
-            log.warning("scan.failed", channel=source.title, reason=str(error))
-
-
-async def _work_through(process: Process, deps: Deps) -> None:
-    while not process.stopping.is_set():
-        pauses = await process.pauses.pauses()
-        if in_the_way(pauses, deps.account.id, None) is not None:
-            return
-        claim = await claim_next(deps, resting_channels(pauses, deps.account.id))
-        if claim is None:
-            return
-        await attempt(deps, claim)
 
 
 def explain(account_id: int, error: BaseException) -> Report:

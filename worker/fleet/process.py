@@ -17,6 +17,7 @@ from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_key
 from worker.errors import FleetError, UserError
+from worker.fleet.governance import Governance, open_governance
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
@@ -48,7 +49,8 @@ class Process:
     nursery: Nursery
     watcher: Watcher
     pauses: PauseStore
-    clock: Clock = field(default_factory=SystemClock)
+    governance: Governance
+    clock: Clock
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -92,8 +94,13 @@ async def open_process(
     settings: Settings, database: Database, watcher: Watcher | None = None
 ) -> AsyncIterator[Process]:
     """Register this process as a worker, keep its heartbeat going, and sign off at the end."""
-    worker_id = uuid.uuid4()
-    async with Nursery() as nursery:
+    worker_id, clock = uuid.uuid4(), SystemClock()
+    async with (
+        Nursery() as nursery,
+        open_governance(database, settings.rate_limits, clock) as governance,
+    ):
+        if settings.rate_limits.profile == "relaxed":
+            log.warning("worker.relaxed_paces", remedy="never use this profile with the real Telegram")
         process = Process(
             settings=settings,
             database=database,
@@ -104,6 +111,8 @@ async def open_process(
             nursery=nursery,
             watcher=watcher or Silent(),
             pauses=PauseStore(database),
+            governance=governance,
+            clock=clock,
         )
         await workers.register(
             database,

@@ -11,6 +11,7 @@ no connection, no transaction.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import deque
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from worker.flow.backoff import LOST
 from worker.flow.flood import recognise
 from worker.flow.limits import DEFAULT
 from worker.flow.turnstile import Turnstile
-from worker.log import get_logger
+from worker.log import get_logger, redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -47,11 +48,12 @@ class FloodedError(NotBeforeError):
 
 
 @dataclass(slots=True)
-class _Unrecorded:
-    """A flood that the store does not know of yet, and when it is over."""
+class _Refusal:
+    """A flood, when it is over by this process's clock, and what the store said to it once it knew."""
 
     report: FloodReport
     over_at: float
+    verdict: Verdict
 
 
 class Governor:
@@ -70,7 +72,8 @@ class Governor:
         self._clock = clock or SystemClock()
         self._draw = draw
         self._turnstiles: dict[tuple[int, str], Turnstile] = {}
-        self._unrecorded: deque[_Unrecorded] = deque()
+        self._unrecorded: deque[_Refusal] = deque()
+        self._recording = asyncio.Lock()
         self.activity = ActivityLog(store.record_activity)
 
     async def call(
@@ -86,9 +89,8 @@ class Governor:
                 if self._clock.monotonic() + error.seconds > deadline:
                     raise
                 if error.flood.kind is FloodKind.PREMIUM:
-                    await self._clock.sleep(
-                        error.seconds
-                    )  # no block stands for it: the wait is this call's own
+                    # No block stands for it, the wait is this call's own.
+                    await self._clock.sleep(error.seconds)
             except LOST:
                 if retries >= self.limits.backoff.retries:
                     raise
@@ -113,17 +115,33 @@ class Governor:
             escalation=self.limits.escalation,
             adaptation=self.limits.adaptation,
         )
+        refusal = _Refusal(report, self._clock.monotonic() + hold, Verdict(hold))
+        self._unrecorded.append(refusal)
         try:
-            verdict = await self._store.record_flood(report)
+            await self.record_floods()
         except (*LOST, OutcomeUnknownError) as error:
-            # Nothing is called before this is made good (_ask). Recording it twice errs on the safe side.
-            self._unrecorded.append(_Unrecorded(report, self._clock.monotonic() + hold))
             log.warning("governor.flood.unrecorded", method=call.method, error=repr(error))
-            return Verdict(hold)
-        if verdict.escalated:
-            log.warning("governor.flood.escalated", account=call.account, method=call.method)
-        log.info("governor.flood", account=call.account, method=call.method, flood=flood.name)
-        return verdict
+        return refusal.verdict
+
+    async def record_floods(self) -> None:
+        """Record the floods that the store does not know of yet.
+
+        Every call waits for this first: none slips through while a flood is on its way to the store, or
+        while the store is away. A flood leaves the queue only when it is recorded, so it outlives the
+        cancellation of its caller; recording it twice only errs on the safe side.
+        """
+        if not self._unrecorded:
+            return
+        async with self._recording:
+            while self._unrecorded:
+                refusal = self._unrecorded[0]
+                left = max(refusal.over_at - self._clock.monotonic(), 0.0)
+                refusal.verdict = await self._store.record_flood(replace(refusal.report, hold=left))
+                self._unrecorded.popleft()
+                call = refusal.report.call
+                log.info("governor.flood", method=call.method, flood=refusal.report.flood.name)
+                if refusal.verdict.escalated:
+                    log.warning("governor.flood.escalated", account=call.account, method=call.method)
 
     async def _attempt(
         self, call: Call, work: Callable[[], Awaitable[R]], deadline: float, *, urgent: bool
@@ -145,19 +163,11 @@ class Governor:
 
     async def _ask(self, call: Call, buckets: Buckets) -> Admission:
         try:
-            await self._make_good()
+            await self.record_floods()
             return await self._store.admit(call, buckets, self.limits.adaptation)
         except (*LOST, OutcomeUnknownError) as error:
             log.warning("governor.store.away", error=repr(error))
             return Admission(_STORE_AWAY_SECONDS, "store away")
-
-    async def _make_good(self) -> None:
-        """Record the floods that could not be recorded when they came."""
-        while self._unrecorded:
-            flood = self._unrecorded[0]
-            left = max(flood.over_at - self._clock.monotonic(), 0.0)
-            await self._store.record_flood(replace(flood.report, hold=left))
-            self._unrecorded.popleft()
 
     async def _learn(self, call: Call, error: Exception, duration: float) -> None:
         flood = recognise(error)
@@ -172,4 +182,4 @@ class Governor:
 
 def describe(error: BaseException) -> str:
     """An error in one short line, for the record."""
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return redact_text(f"{type(error).__name__}: {error}".splitlines()[0])[:200]

@@ -15,7 +15,7 @@ from worker.log import get_logger
 
 if TYPE_CHECKING:
     from worker.clock import Clock
-    from worker.flow.activity import ActivityLog
+    from worker.flow.governor import Governor
     from worker.flow.governor_state import GovernorStore
     from worker.flow.parts import BlockCache
 
@@ -28,7 +28,7 @@ class Keeper:
     def __init__(
         self,
         store: GovernorStore,
-        activity: ActivityLog,
+        governor: Governor,
         blocks: BlockCache,
         clock: Clock,
         *,
@@ -36,7 +36,7 @@ class Keeper:
         cleanup_interval: float = 3600.0,
     ) -> None:
         self._store = store
-        self._activity = activity
+        self._governor = governor
         self._blocks = blocks
         self._clock = clock
         self._interval = interval
@@ -55,13 +55,14 @@ class Keeper:
                 await self.run_once()
                 await self._rest()
         finally:
-            await self._activity.flush()
+            await self._governor.activity.flush()
 
     async def run_once(self) -> None:
         """Write, read, and clean up if it is time to."""
         self._notified.clear()
         try:
-            await self._activity.flush()
+            await self._governor.record_floods()
+            await self._governor.activity.flush()
             await self._blocks.refresh()
             if self._clock.monotonic() >= self._cleanup_at:
                 self._cleanup_at = self._clock.monotonic() + self._cleanup_interval

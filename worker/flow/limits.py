@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from worker.config.settings import RateLimitSettings
 from worker.domain.calls import Adaptation, Buckets, Escalation, Pace
@@ -18,13 +18,14 @@ SEND = "messages.sendMessage"
 HISTORY = "messages.getHistory"
 # What is sent counts as a message, whatever it carries.
 _CLASSES = {"messages.sendMedia": SEND, "messages.sendMultiMedia": SEND}
-_OTHER = Pace(60, burst=10)
+_RELAXED: dict[str, Any] = {"other": Pace(1_000_000, burst=1000), "paces": {}, "per_chat": {}}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Soft limits per account and method class, the rests after floods, and the retries of a read."""
 
+    other: Pace
     paces: Mapping[str, Pace]
     per_chat: Mapping[str, Pace]
     premium: Mapping[str, float]
@@ -36,8 +37,11 @@ class Limits:
     @classmethod
     def of(cls, settings: RateLimitSettings) -> Limits:
         """The rules that the settings ask for."""
+        if settings.profile == "relaxed":
+            return replace(cls.of(settings.model_copy(update={"profile": "telegram"})), **_RELAXED)
         history = Pace(settings.get_history_per_min)
         return cls(
+            other=Pace(settings.other_calls_per_min, burst=10),
             paces={
                 HISTORY: history,
                 SEND: Pace(settings.send_message_per_min),
@@ -66,7 +70,7 @@ class Limits:
     def buckets(self, call: Call) -> Buckets:
         """The paces of this call."""
         name = _CLASSES.get(call.method, call.method)
-        pace = self.paces.get(name, _OTHER)
+        pace = self.paces.get(name, self.other)
         if call.premium:
             pace = pace.times(self.premium.get(name, 1.0))
         return Buckets(name, pace, self.per_chat.get(name) if call.chat else None)

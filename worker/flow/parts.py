@@ -15,6 +15,7 @@ import random
 from typing import TYPE_CHECKING, TypeVar
 
 from worker.domain.calls import Activity, FloodKind
+from worker.errors import NotBeforeError
 from worker.flow.backoff import LOST
 from worker.flow.flood import recognise
 from worker.flow.governor import describe
@@ -69,6 +70,11 @@ class BlockCache:
         now = self._clock.monotonic()
         return now - self._known_at <= self._trusted_for and self._until.get((account, method), now) <= now
 
+    def seconds_left(self, account: int, method: str) -> float:
+        """How long the block that is known lasts; 0 without one."""
+        now = self._clock.monotonic()
+        return max(0.0, self._until.get((account, method), now) - now)
+
     async def until_free(self, account: int, method: str) -> None:
         """Return as soon as a part may start."""
         while not self.free(account, method):
@@ -94,6 +100,7 @@ class FileParts:
         clock: Clock,
         *,
         narrow: Callable[[], None],
+        patience: float = float("inf"),
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._governor = governor
@@ -101,6 +108,7 @@ class FileParts:
         self._call = call
         self._clock = clock
         self._narrow = narrow
+        self._patience = patience
         self._draw = draw
         self._done = 0
         self._started_at = clock.monotonic()
@@ -126,8 +134,12 @@ class FileParts:
 
     async def permit(self) -> None:
         """Wait until a part may start. With nothing in the way this does not even yield."""
-        if not self._blocks.free(self._call.account, self._call.method):
-            await self._blocks.until_free(self._call.account, self._call.method)
+        account, method = self._call.account, self._call.method
+        if not self._blocks.free(account, method):
+            blocked_for = self._blocks.seconds_left(account, method)
+            if blocked_for > self._patience:
+                raise NotBeforeError(f"{method} is blocked by a flood wait", seconds=blocked_for)
+            await self._blocks.until_free(account, method)
 
     def done(self) -> None:
         """One part was transferred."""

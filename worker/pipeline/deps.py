@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from worker.clock import Clock
     from worker.config.settings import Settings
     from worker.flow.lanes import Lanes
+    from worker.flow.outbox import Outbox
+    from worker.pipeline.posting import Posting, PostingTransport
     from worker.store.accounts import Account
     from worker.store.database import Database
     from worker.store.locks import LockSession
@@ -68,6 +70,8 @@ class Deps:
     nursery: Nursery
     clock: Clock
     watcher: Watcher
+    outbox: Outbox[Posting]
+    transport: PostingTransport
 
     @property
     def upload_limit(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,11 +14,14 @@ from worker.telegram.transfer import download
 from worker.workspace.folder import PartFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from worker.domain.telegram import Document
+    from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim, SourcePart
+
+_MAX_REFERENCES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +50,15 @@ async def fetch(deps: Deps, claim: Claim) -> Fetched:
     progress = _Progress(deps, claim)
     parts = []
     for number, part in enumerate(claim.parts):
-        document = await deps.gateway.document(channel, part.message_id, part.document_id)
-        if document.size != part.size:
-            raise SetFailedError(
-                f"{part.file_name} has {document.size} bytes, not {part.size}", remedy="scan again"
-            )
-        parts.append(await _fetch_part(deps, part, document, folder / f"part-{number}", whole, progress))
+        source = _Source(deps, channel, part, iter(range(_MAX_REFERENCES)))
+        parts.append(await _fetch_part(deps, source, folder / f"part-{number}", whole, progress))
     return Fetched(tuple(parts), whole.digest())
 
 
 async def _fetch_part(
-    deps: Deps, part: SourcePart, document: Document, path: Path, whole: hashlib._Hash, progress: _Progress
+    deps: Deps, source: _Source, path: Path, whole: hashlib._Hash, progress: _Progress
 ) -> FetchedPart:
+    part = source.part
     own = hashlib.sha256()
     file = PartFile(path)
 
@@ -66,15 +67,41 @@ async def _fetch_part(
         own.update(data)
         whole.update(data)
 
+    done = 0
     try:
-        async for data in download(deps.gateway, document, in_flight=deps.settings.transfer.parts_in_flight):
-            await asyncio.to_thread(take, data)
-            progress.add(len(data))
-    except ReferenceExpiredError as error:
-        raise SetFailedError(f"the reference of {part.file_name} ran out while it was read") from error
+        while done < part.size:
+            document = await source.document()
+            if document.size != part.size:
+                what = f"{part.file_name} has {document.size} bytes, not {part.size}"
+                raise SetFailedError(what, remedy="scan again")
+            pieces = download(
+                deps.gateway, document, start=done, in_flight=deps.settings.transfer.parts_in_flight
+            )
+            # A reference that runs out on the way is fetched anew; the bytes so far stay.
+            with contextlib.suppress(ReferenceExpiredError):
+                async with contextlib.aclosing(pieces):
+                    async for data in pieces:
+                        await asyncio.to_thread(take, data)
+                        done += len(data)
+                        progress.add(len(data))
     finally:
         file.close()
     return FetchedPart(path, part.file_name, part.size, own.digest())
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a part comes from, and how often its reference may run out before that is a failure."""
+
+    deps: Deps
+    channel: ChannelRef
+    part: SourcePart
+    references: Iterator[int]
+
+    async def document(self) -> Document:
+        if next(self.references, None) is None:
+            raise SetFailedError(f"the references of {self.part.file_name} keep running out")
+        return await self.deps.gateway.document(self.channel, self.part.message_id, self.part.document_id)
 
 
 class _Progress:

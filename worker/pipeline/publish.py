@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
+from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
 from worker.store.uploads import IntentPart, create_intent, mark_sending, mark_sent, reload
 from worker.telegram.transfer import upload
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
-
-_MIME = "application/octet-stream"
 
 
 async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
@@ -90,12 +89,12 @@ async def _send_part(
         read=read,
         in_flight=deps.settings.transfer.parts_in_flight,
     )
-    await mark_sending(deps.database, intent, part.ordinal)
-    # Nothing visible may be written once the account might belong to another process.
-    deps.trust.require()
-    message = await deps.gateway.send_document(
-        channel, uploaded, caption=part.caption, random_id=part.random_id, mime_type=_MIME
-    )
+
+    async def begin() -> None:
+        await mark_sending(deps.database, intent, part.ordinal)
+
+    posting = Posting(channel, uploaded, part.caption, begin)
+    message = await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
     document_id = message.document.document_id if message.document else None
     await mark_sent(
         deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id

@@ -155,8 +155,7 @@ class GovernorStore:
 
     async def active_blocks(self) -> Sequence[Block]:
         """The blocks in force."""
-        async with self._database.reading() as connection:
-            return [Block(*row) for row in await connection.execute(_BLOCKS)]
+        return await active_blocks(self._database)
 
     async def cleanup(self) -> Cleaned:
         """Remove what is too old to matter, and no block that is in force."""
@@ -178,3 +177,9 @@ class GovernorStore:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             with faults.around(f"db.{name}"):
                 yield connection
+
+
+async def active_blocks(database: Database) -> Sequence[Block]:
+    """The blocks in force, those that end first first."""
+    async with database.reading() as connection:
+        return [Block(*row) for row in await connection.execute(_BLOCKS)]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 
-from worker.errors import OutcomeUnknownError, SetFailedError
+from worker.errors import OutcomeUnknownError, RetryableError, SetFailedError
 from worker.telegram.connections import Connections
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
+from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message, UploadedFile
     from worker.telegram.client import Server
+    from worker.telegram.permission import Permission
 
 PAGE = 100
 
@@ -31,12 +33,14 @@ class Gateway:
         self,
         server: Server,
         *,
+        permission: Permission,
         deadline: float,
         dc_id: int | None = None,
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
     ) -> None:
         self._server = server
+        self.permission = permission
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(server, self._storage, deadline=deadline, on_update=on_update)
 
@@ -103,26 +107,20 @@ class Gateway:
                 max_id=0,
                 min_id=message_id,
                 hash=0,
-            )
+            ),
+            channel,
         )
         page = [to_message(message) or int(message.id) for message in answer.messages]
         return sorted(page, key=_id_of)
 
     async def newest_message_id(self, channel: ChannelRef) -> int:
-        """The id of the channel's newest message; 0 if there is none."""
-        answer = await self._call(
-            raw.functions.messages.GetHistory(
-                peer=_peer(channel),
-                offset_id=0,
-                offset_date=0,
-                add_offset=0,
-                limit=1,
-                max_id=0,
-                min_id=0,
-                hash=0,
-            )
-        )
-        return int(answer.messages[0].id) if answer.messages else 0
+        """The id of the channel's newest message; 0 if there is none.
+
+        Asked of the dialog: a flood wait on reading histories must not hold up publishing.
+        """
+        peer = raw.types.InputDialogPeer(peer=_peer(channel))
+        answer = await self._call(raw.functions.messages.GetPeerDialogs(peers=[peer]), channel)
+        return int(answer.dialogs[0].top_message) if answer.dialogs else 0
 
     async def messages(self, channel: ChannelRef, ids: Sequence[int]) -> dict[int, Message]:
         """Those of these messages that exist."""
@@ -132,7 +130,8 @@ class Gateway:
                     channel_id=channel.telegram_id, access_hash=channel.access_hash
                 ),
                 id=[raw.types.InputMessageID(id=number) for number in ids],
-            )
+            ),
+            channel,
         )
         found = (to_message(message) for message in answer.messages)
         return {message.message_id: message for message in found if message is not None}
@@ -165,18 +164,33 @@ class Gateway:
             attributes=[raw.types.DocumentAttributeFilename(file_name=file.name)],
             force_file=True,
         )
-        updates = await self._call(
+        updates = await self._write(
             raw.functions.messages.SendMedia(
                 peer=_peer(channel), media=media, message=caption, random_id=random_id, silent=True
-            )
+            ),
+            channel,
         )
         message = sent_message(updates, random_id)
         if message is None:
             raise OutcomeUnknownError("messages.SendMedia: the answer does not name the message")
         return message
 
-    async def _call(self, query: Any) -> Any:
-        return await self.connections.call(query)
+    async def _call(self, query: Any, channel: ChannelRef | None = None) -> Any:
+        """A call that changes nothing anybody sees: it may be repeated."""
+
+        async def once() -> Any:
+            try:
+                return await self.connections.call(query)
+            except OutcomeUnknownError as error:
+                raise RetryableError(error.what) from error
+
+        return await self.permission.read(method_of(query), channel.telegram_id if channel else 0, once)
+
+    async def _write(self, query: Any, channel: ChannelRef) -> Any:
+        """A call that people see: made once, whatever becomes of it."""
+        return await self.permission.write(
+            method_of(query), channel.telegram_id, lambda: self.connections.call(query)
+        )
 
 
 def _peer(channel: ChannelRef) -> Any:

@@ -45,7 +45,8 @@ class RemoteReader:
         while start + limit < min(end, border):
             limit *= 2
         limit = min(limit, _largest_within(start))
-        self._held = await read_range(self._gateway, self._document, start, limit)
+        async with self._gateway.permission.parts("upload.getFile", lambda: None) as permission:
+            self._held = await read_range(self._gateway, self._document, start, limit, permission=permission)
         self._held_from = start
 
 

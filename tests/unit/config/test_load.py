@@ -70,6 +70,10 @@ def test_the_rate_limits_have_the_defaults_that_operators_know():
         "send_message_per_min": 30,
         "get_participants_per_min": 20,
         "premium_factor": 1.5,
+        "other_calls_per_min": 60,
+        "private_chat_per_min": 60,
+        "group_chat_per_min": 20,
+        "profile": "telegram",
     }
 
 

@@ -88,6 +88,11 @@ def test_p7_two_postings_of_one_name_are_two_sets():
     assert ids(group(posts(*names, *names))) == [[1, 2], [3, 4]]
 
 
+def test_p7_sets_of_a_thousand_parts_posted_three_times_are_three_sets():
+    names = [f"a.part{number:04d}.rar" for number in range(1, 1001)]
+    assert [len(item.parts) for item in group(posts(*names, *names, *names)).sets] == [1000] * 3
+
+
 def test_p7_a_single_archive_posted_twice_is_two_sets():
     assert ids(group(posts("a.zip", "A.ZIP"))) == [[1], [2]]
 

@@ -1,0 +1,100 @@
+"""The governor of one process, and the permission it gives each account."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, TypeVar
+
+from worker.domain.calls import Call
+from worker.flow.governor import Governor
+from worker.flow.keeper import Keeper
+from worker.flow.limits import Limits
+from worker.flow.parts import BlockCache, FileParts
+from worker.store.governor_store import GovernorStore
+from worker.store.notifications import FLOW, listen
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from worker.clock import Clock
+    from worker.config.settings import RateLimitSettings
+    from worker.store.database import Database
+
+R = TypeVar("R")
+# A longer wait is handed back, and the work rescheduled.
+_PATIENCE_SECONDS = 30.0
+
+
+class Governance:
+    """What all calls of this process pass."""
+
+    def __init__(self, governor: Governor, blocks: BlockCache, clock: Clock) -> None:
+        self._governor = governor
+        self._blocks = blocks
+        self._clock = clock
+
+    def permission(self, account_id: int, *, premium: bool = False, urgent: bool = False) -> GovernedCalls:
+        """For the calls of one account; ``urgent`` when a person waits for them."""
+        return GovernedCalls(
+            self._governor, self._blocks, self._clock, account_id, premium=premium, urgent=urgent
+        )
+
+
+class GovernedCalls:
+    """Permission as the gateway wants it, from the governor."""
+
+    def __init__(
+        self,
+        governor: Governor,
+        blocks: BlockCache,
+        clock: Clock,
+        account_id: int,
+        *,
+        premium: bool,
+        urgent: bool,
+    ) -> None:
+        self._governor = governor
+        self._blocks = blocks
+        self._clock = clock
+        self._account_id = account_id
+        self._premium = premium
+        self._urgent = urgent
+
+    async def read(self, method: str, chat: int, work: Callable[[], Awaitable[R]]) -> R:
+        call = self._call(method, chat)
+        return await self._governor.call(call, work, patience=_PATIENCE_SECONDS, urgent=self._urgent)
+
+    async def write(self, method: str, chat: int, work: Callable[[], Awaitable[R]]) -> R:
+        call = self._call(method, chat)
+        return await self._governor.attempt(call, work, patience=_PATIENCE_SECONDS, urgent=self._urgent)
+
+    def parts(self, method: str, narrow: Callable[[], None]) -> FileParts:
+        call = self._call(method, 0)
+        return FileParts(
+            self._governor, self._blocks, call, self._clock, narrow=narrow, patience=_PATIENCE_SECONDS
+        )
+
+    def _call(self, method: str, chat: int) -> Call:
+        return Call(self._account_id, method, chat, premium=self._premium)
+
+
+@contextlib.asynccontextmanager
+async def open_governance(
+    database: Database, settings: RateLimitSettings, clock: Clock
+) -> AsyncIterator[Governance]:
+    """A governor whose knowledge is kept fresh for the length of the block."""
+    store = GovernorStore(database, retention_days=settings.activity_log_retention_days)
+    governor = Governor(store, limits=Limits.of(settings), clock=clock)
+    blocks = BlockCache(store, clock)
+    keeper = Keeper(store, governor, blocks, clock)
+    chores = [
+        asyncio.create_task(keeper.run(), name="governor's keeper"),
+        asyncio.create_task(listen(database.address, FLOW, keeper.notify, clock), name="hear of blocks"),
+    ]
+    try:
+        yield Governance(governor, blocks, clock)
+    finally:
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)

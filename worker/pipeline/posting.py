@@ -1,0 +1,86 @@
+"""What goes through the outbox, and how it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worker.errors import (
+    NotBeforeError,
+    OutcomeUnknownError,
+    PartMissingError,
+    RefusedError,
+    RetryableError,
+)
+from worker.flow.outbox_ops import Closed, Expired, Failed, Lane, Send, Sent
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from worker.domain.telegram import ChannelRef, Message, UploadedFile
+    from worker.flow.outbox import Outbox
+    from worker.pipeline.deps import Trust
+    from worker.telegram.gateway import Gateway
+
+# A send that may not start within this time is handed back, so that no hash lock is held while it waits.
+_PATIENCE_SECONDS = 60.0
+_LOOK_AGAIN_SECONDS = 10.0
+_MIME = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """A file to post. ``begin`` runs right before the write, and may still refuse it."""
+
+    channel: ChannelRef
+    file: UploadedFile
+    caption: str
+    begin: Callable[[], Awaitable[None]]
+
+
+class PostingTransport:
+    """Writes postings of one account. It never retries: the outbox does."""
+
+    def __init__(self, gateway: Gateway, trust: Trust) -> None:
+        self._gateway = gateway
+        self._trust = trust
+        self.written: dict[int, Message] = {}
+
+    async def send(self, lane: Lane, payload: Posting, random_id: int) -> int:  # noqa: ARG002 - one account only
+        await payload.begin()
+        # Nothing visible may be written once the account might belong to another process.
+        self._trust.require()
+        try:
+            message = await self._gateway.send_document(
+                payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=_MIME
+            )
+        except PartMissingError as error:
+            # Sending once more would meet the same hole; the file has to be uploaded anew.
+            raise RefusedError(error.what) from error
+        self.written[random_id] = message
+        return message.message_id
+
+    async def edit(self, lane: Lane, message: int, payload: Posting) -> None:  # noqa: ARG002
+        raise RefusedError(f"message {message} in {lane.chat} carries an archive and is never edited")
+
+    async def delete(self, lane: Lane, message: int) -> None:
+        raise RefusedError(f"message {message} in {lane.chat} is deleted by reconciliation alone")
+
+
+async def post(
+    outbox: Outbox[Posting], transport: PostingTransport, account_id: int, posting: Posting, random_id: int
+) -> Message:
+    """Post through the account's lane of that chat; any ending but "sent" raises what to do about it."""
+    lane = Lane(account_id, posting.channel.telegram_id)
+    outcome = await outbox.deliver(Send(lane, posting, random_id), expires_in=_PATIENCE_SECONDS)
+    match outcome:
+        case Sent():
+            return transport.written.pop(random_id)
+        case Failed(error=error):
+            raise error
+        case Expired():
+            raise NotBeforeError("the destination takes no message yet", seconds=_LOOK_AGAIN_SECONDS)
+        case Closed():
+            raise RetryableError("the outbox was closed before the message was sent")
+        case _:
+            raise OutcomeUnknownError("the message may or may not have been sent")

@@ -1,0 +1,99 @@
+"""The fleet in one word, what does not move and why, and when it goes on. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.status.model import SyncState, Waiting
+from worker.status.wording import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from worker.domain.pauses import Pause
+    from worker.status.facts import Facts
+    from worker.status.model import AccountStatus, WorkerStatus
+
+_ACCOUNT_TROUBLE = {
+    "new": "was never logged in",
+    "awaiting_code": "waits for its login code",
+    "awaiting_password": "waits for its password",
+    "needs_login": "has to log in again",
+    "disabled": "is disabled",
+    "banned": "is banned by Telegram",
+}
+
+
+def sync_state(facts: Facts, accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]) -> SyncState:
+    """What the fleet as a whole is at."""
+    if all(worker.silent for worker in workers):
+        return SyncState.STOPPED
+    at_work = [account for account in accounts if account.worker is not None]
+    if any(_is_everything(pause) for pause in facts.pauses) or (
+        at_work and all(account.paused for account in at_work)
+    ):
+        return SyncState.PAUSED
+    if facts.under_way:
+        return SyncState.RUNNING
+    ready = facts.counts.get("ready", 0)
+    to_scan = facts.scanned.of_channels - facts.scanned.channels
+    if ready > facts.held_back_count or to_scan:
+        return SyncState.WAITING if facts.blocks else SyncState.RUNNING
+    return SyncState.WAITING if ready else SyncState.IDLE
+
+
+def resumes_in(facts: Facts, state: SyncState) -> float | None:
+    """When something goes on by itself; None if nothing waits, or a person has to act first."""
+    if state is SyncState.PAUSED:
+        fleet_wide = [pause for pause in facts.pauses if _is_everything(pause)]
+        ends = [pause.seconds_left for pause in fleet_wide or facts.pauses]
+        return min((end for end in ends if end is not None), default=None)
+    if state is SyncState.WAITING:
+        blocks = [block.seconds_left for block in facts.blocks]
+        sets = [item.seconds for item in facts.held_back]
+        return min([*blocks, *sets], default=None)
+    return None
+
+
+def what_waits(
+    facts: Facts, accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]
+) -> tuple[Waiting, ...]:
+    """Workers, accounts and sets that do not move. Pauses and rate limits have tables of their own."""
+    return (
+        *_waiting_workers(accounts, workers),
+        *_waiting_accounts(accounts, workers),
+        *_waiting_sets(facts),
+    )
+
+
+def _waiting_workers(accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]) -> Iterator[Waiting]:
+    for worker in workers:
+        if worker.silent:
+            why = f"no heartbeat for {duration(worker.heartbeat_age)}"
+            yield Waiting("worker", worker.label, why, None)
+    if accounts and all(worker.silent for worker in workers):
+        yield Waiting("worker", "the fleet", "no worker runs; start one: worker run", None)
+
+
+def _waiting_accounts(
+    accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]
+) -> Iterator[Waiting]:
+    anybody = any(not worker.silent for worker in workers)
+    for account in accounts:
+        if account.state != "ready":
+            trouble = _ACCOUNT_TROUBLE.get(account.state, account.state)
+            why = f"{trouble}: {account.reason}" if account.reason else trouble
+            yield Waiting("account", account.name, why, None)
+        elif account.worker is None and anybody:
+            yield Waiting("account", account.name, "no worker has taken it yet", None)
+
+
+def _waiting_sets(facts: Facts) -> Iterator[Waiting]:
+    for item in facts.held_back:
+        yield Waiting("set", f"{item.name} in {item.channel}", item.reason, item.seconds)
+    for item in facts.given_up:
+        yield Waiting("set", f"{item.name} in {item.channel}", f"given up: {item.reason}", None)
+
+
+def _is_everything(pause: Pause) -> bool:
+    return pause.account is None and pause.channel is None
