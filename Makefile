@@ -10,7 +10,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash bench clean
+.PHONY: help install demo test check format lock crash fuzz bench clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url 
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash
+
+fuzz: install ## damage archives for minutes and see that nothing crashes or hangs
+	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) tests/integration/archives/test_archive_fuzz.py
 
 bench: install ## transfers side by side with other clients
 	@echo "make bench: not built yet" >&2; exit 1

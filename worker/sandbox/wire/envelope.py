@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 
-from pyrogram.crypto import aes
+from worker.sandbox.wire import ige
 
 
 class EnvelopeError(ConnectionError):
@@ -42,7 +42,7 @@ def open_packet(packet: bytes, auth_key: bytes) -> Opened:
     end = len(packet) - (len(packet) - 24) % 16
     if end < 24 + 32:
         raise EnvelopeError("the packet's length is not that of an envelope")
-    plain = aes.ige256_decrypt(packet[24:end], *_aes(auth_key, msg_key, 0))
+    plain = ige.decrypt(packet[24:end], *_aes(auth_key, msg_key, 0))
     if hashlib.sha256(auth_key[88:120] + plain).digest()[8:24] != msg_key:
         raise EnvelopeError("the packet's key does not match its content")
     length = int.from_bytes(plain[28:32], "little")
@@ -71,5 +71,4 @@ def seal(opened: Opened, auth_key: bytes, packed_key_id: bytes) -> bytes:
         )
     )
     msg_key = hashlib.sha256(auth_key[96:128] + plain).digest()[8:24]
-    encrypted: bytes = aes.ige256_encrypt(plain, *_aes(auth_key, msg_key, 8))
-    return packed_key_id + msg_key + encrypted
+    return packed_key_id + msg_key + ige.encrypt(plain, *_aes(auth_key, msg_key, 8))

@@ -13,6 +13,7 @@ from pyrogram import raw
 from pyrogram.crypto import aes, prime
 from pyrogram.raw.core import TLObject
 
+from worker.sandbox.wire import ige
 from worker.sandbox.wire.envelope import key_id
 from worker.sandbox.wire.rsa_key import RsaKey, inner_message
 
@@ -100,16 +101,14 @@ class Handshake:
         return raw.types.ServerDHParamsOk(
             nonce=self._nonce,
             server_nonce=self._server_nonce,
-            encrypted_answer=aes.ige256_encrypt(
-                hashed + os.urandom(-len(hashed) % 16), *self._temporary_aes()
-            ),
+            encrypted_answer=ige.encrypt(hashed + os.urandom(-len(hashed) % 16), *self._temporary_aes()),
         )
 
     def _dh_gen(self, query: Any) -> Any:
         self._check_nonces(query)
         if self._inner is None:
             raise HandshakeError("set_client_DH_params came before req_DH_params")
-        plain = aes.ige256_decrypt(query.encrypted_data, *self._temporary_aes())
+        plain = ige.decrypt(query.encrypted_data, *self._temporary_aes())
         client = TLObject.read(BytesIO(plain[20:]))
         self._check_hash(plain, client)
         self._check_nonces(client)

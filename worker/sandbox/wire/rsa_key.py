@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from pyrogram.crypto import aes
 
 from worker.sandbox.public_key import fingerprint
+from worker.sandbox.wire import ige
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +74,7 @@ def _rsa_pad(plain: bytes) -> bytes | None:
     """RSA_PAD: a temporary AES key hidden by the hash of what it encrypts; the message lies reversed."""
     hidden_key, encrypted = plain[:32], plain[32:]
     temporary = aes.xor(hidden_key, hashlib.sha256(encrypted).digest())
-    data: bytes = aes.ige256_decrypt(encrypted, temporary, bytes(32))
+    data = ige.decrypt(encrypted, temporary, bytes(32))
     padded, digest = data[:192][::-1], data[192:]
     if hashlib.sha256(temporary + padded).digest() != digest:
         return None

@@ -1,0 +1,81 @@
+"""Tar samples, plain and compressed."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import tarfile
+from importlib import import_module
+
+from sample_registry import GIB, TREE, Sample, run_tool, sample, with_folders, write_files
+
+zstd = import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+
+
+def tar_bytes(tree=None, form=tarfile.GNU_FORMAT):
+    out = io.BytesIO()
+    with tarfile.TarFile(fileobj=out, mode="w", format=form) as archive:
+        for path, data in (TREE if tree is None else tree).items():
+            info = tarfile.TarInfo(path.rstrip("/"))
+            info.type = tarfile.DIRTYPE if path.endswith("/") else tarfile.REGTYPE
+            info.size, info.mtime = len(data), 1_700_000_000
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+@sample("tar")
+def tar_gnu(folder):
+    return Sample(write_files(folder, ["a.tar"], [tar_bytes()]))
+
+
+@sample("tar", protected=False)
+def tar_pax(folder):
+    return Sample(write_files(folder, ["a.tar"], [tar_bytes(form=tarfile.PAX_FORMAT)]))
+
+
+@sample("tar")
+def tar_empty(folder):
+    return Sample(write_files(folder, ["a.tar"], [tar_bytes({})]), {}, {"empty"})
+
+
+@sample("tar", fuzzed=False)
+def tar_sparse(folder):
+    info = tarfile.TarInfo("big")
+    info.size = 9 * GIB
+    with (folder / "a.tar").open("wb") as file:
+        file.write(info.tobuf(tarfile.GNU_FORMAT))
+        file.truncate(512 + info.size + 1024)
+    return Sample([folder / "a.tar"], {"big": info.size})
+
+
+@sample("tar.gz")
+def tar_gz(folder):
+    return Sample(write_files(folder, ["a.tar.gz"], [gzip.compress(tar_bytes())]))
+
+
+@sample("tar.gz")
+def tgz(folder):
+    return Sample(write_files(folder, ["a.TGZ"], [gzip.compress(tar_bytes(form=tarfile.PAX_FORMAT))]))
+
+
+@sample("tar.bz2")
+def tar_bz2(folder):
+    return Sample(write_files(folder, ["a.tar.bz2"], [bz2.compress(tar_bytes())]))
+
+
+@sample("tar.xz")
+def tar_xz(folder):
+    return Sample(write_files(folder, ["a.tar.xz"], [lzma.compress(tar_bytes())]))
+
+
+@sample("tar.zst")
+def tar_zst(folder):
+    options = {zstd.CompressionParameter.checksum_flag: 1}
+    return Sample(write_files(folder, ["a.tar.zst"], [zstd.compress(tar_bytes(), options=options)]))
+
+
+@sample("tar.zst", "bsdtar", protected=False)
+def tar_zst_tool(folder):
+    run_tool(folder, "bsdtar", "-c", "--zstd", "-f", "../a.tar.zst", "readme.txt", "empty.bin", "folder")
+    return with_folders([folder / "a.tar.zst"])
