@@ -86,3 +86,11 @@ class PartMissingError(FleetError):
     def __init__(self, what: str, *, part: int) -> None:
         super().__init__(what)
         self.part = part
+
+
+class AlreadyDoneError(FleetError):
+    """Nothing to do: it was sent, is not modified, or was deleted before. ``message`` is its id, if known."""
+
+    def __init__(self, what: str, *, message: int | None = None) -> None:
+        super().__init__(what)
+        self.message = message

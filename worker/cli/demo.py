@@ -20,6 +20,7 @@ from worker.cli.opening import database, readable_errors
 from worker.config.load import load
 from worker.demo.run import DemoResult, run_demo
 from worker.errors import FleetError
+from worker.pipeline.deps import Silent
 from worker.store import migrations
 from worker.store.embedded import open_cluster
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _STYLES = {"indexed": "green", "duplicate": "cyan", "failed": "red", "ready": "yellow"}
 
 
-class _Bars:
+class _Bars(Silent):
     """One line per set in flight."""
 
     def __init__(self, progress: Progress) -> None:

@@ -132,6 +132,15 @@ class RateLimitSettings(_Table):
         )
 
 
+class OperationsSettings(_Table):
+    """Where the fleet tells people what it does."""
+
+    chat: Positive | None = Field(
+        None,
+        description="Telegram id of the channel or supergroup to tell; not the destination",
+    )
+
+
 class Settings(BaseSettings):
     """Environment (``WORKER_…``) over ``worker.toml`` over these defaults."""
 
@@ -149,6 +158,7 @@ class Settings(BaseSettings):
     fleet: FleetSettings = FleetSettings()
     transfer: TransferSettings = TransferSettings()
     rate_limits: RateLimitSettings = RateLimitSettings()
+    operations: OperationsSettings = OperationsSettings()
 
     @field_validator("data_dir")
     @classmethod

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way
 from worker.errors import AccountUnusableError, FleetError, LeaseLostError
+from worker.fleet.governance import chat_paces
 from worker.fleet.lease import Lease, lease_account
+from worker.fleet.operations import reporting
+from worker.fleet.operations_text import needs_login_text
 from worker.fleet.progress import recording
 from worker.fleet.rounds import run_round
-from worker.flow.outbox import Outbox, Paces
+from worker.flow.outbox import Outbox
 from worker.log import bound, get_logger
 from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
@@ -68,7 +71,8 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
             report = await _work(process, deps, mode)
         outcome = "stopped" if process.stopping.is_set() else "finished"
     except AccountUnusableError as error:
-        await accounts.mark_needs_login(process.database, account.id, error.what)
+        if await accounts.mark_needs_login(process.database, account.id, error.what):
+            process.desk.alert(needs_login_text(account, str(error)))
         reason = str(error)
         raise
     except FleetError as error:
@@ -101,16 +105,22 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         await gateway.connect()
         me = await gateway.me()
         await accounts.save_me(process.database, account.id, me)
+<<<<<<< HEAD
         await channels.record_seen(process.database, account.id, await gateway.channels())
+=======
+        account = replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id)
+>>>>>>> operations
         transport = PostingTransport(gateway, lease)
         async with (
-            recording(process.database, account.id, process.watcher, process.clock) as watcher,
+            # Outermost, so that the last word is said when all work is done.
+            reporting(process, account, gateway, lease) as reporter,
+            recording(process.database, account.id, reporter, process.clock) as watcher,
             _open_outbox(process, transport) as outbox,
         ):
             yield Deps(
                 settings=process.settings,
                 database=process.database,
-                account=replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id),
+                account=account,
                 worker_id=process.worker_id,
                 run_id=run_id,
                 gateway=gateway,
@@ -130,11 +140,7 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
 
 @contextlib.asynccontextmanager
 async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIterator[Outbox[Posting]]:
-    limits = process.settings.rate_limits
-    paces = Paces(private=60 / limits.private_chat_per_min, group=60 / limits.group_chat_per_min)
-    if limits.profile == "relaxed":
-        paces = Paces(private=0, group=0)
-    outbox = Outbox(transport, paces=paces, clock=process.clock)
+    outbox = Outbox(transport, paces=chat_paces(process.settings.rate_limits), clock=process.clock)
     try:
         yield outbox
     finally:

@@ -10,6 +10,7 @@ from worker.domain.calls import Call
 from worker.flow.governor import Governor
 from worker.flow.keeper import Keeper
 from worker.flow.limits import Limits
+from worker.flow.outbox import Paces
 from worker.flow.parts import BlockCache, FileParts
 from worker.store.governor_store import GovernorStore
 from worker.store.notifications import FLOW, listen
@@ -77,6 +78,13 @@ class GovernedCalls:
 
     def _call(self, method: str, chat: int) -> Call:
         return Call(self._account_id, method, chat, premium=self._premium)
+
+
+def chat_paces(settings: RateLimitSettings) -> Paces:
+    """How fast the outboxes may write to one chat."""
+    if settings.profile == "relaxed":
+        return Paces(private=0, group=0)
+    return Paces(private=60 / settings.private_chat_per_min, group=60 / settings.group_chat_per_min)
 
 
 @contextlib.asynccontextmanager

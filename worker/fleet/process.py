@@ -18,6 +18,7 @@ from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_key
 from worker.errors import FleetError, UserError
 from worker.fleet.governance import Governance, open_governance
+from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
@@ -51,6 +52,7 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    desk: Desk = field(default_factory=Desk)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -129,6 +131,7 @@ async def open_process(
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await beating
+            process.desk.sign_off()
             await process.workspace.close()
             await workers.stopped(database, process.worker_id)
 

@@ -49,6 +49,9 @@ class ProgressRecorder:
             self._changed.set()
         self._inner.set_ended(set_name, outcome)
 
+    def set_given_up(self, set_name: str, reason: str) -> None:
+        self._inner.set_given_up(set_name, reason)
+
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
         while True:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from worker.errors import FleetError, NotBeforeError, OutcomeUnknownError
+from worker.errors import AlreadyDoneError, NotBeforeError, OutcomeUnknownError
 from worker.flow.backoff import LOST
 from worker.flow.outbox_ops import Expired, Failed, Outcome, Send, Sent, Unknown
 
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from worker.flow.outbox_queue import Entry
 
 P = TypeVar("P")
-
-
-class AlreadyDoneError(FleetError):
-    """Nothing to do: it was sent, is not modified, or was deleted before. ``message`` is its id, if known."""
-
-    def __init__(self, what: str, *, message: int | None = None) -> None:
-        super().__init__(what)
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)

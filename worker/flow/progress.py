@@ -24,18 +24,26 @@ P = TypeVar("P")
 class Progress(Generic[P]):
     """The message, if there is one, and the text it was last asked to have."""
 
-    def __init__(self, outbox: Outbox[P], lane: Lane, random_id: Callable[[], int]) -> None:
+    def __init__(
+        self, outbox: Outbox[P], lane: Lane, random_id: Callable[[], int], message: int | None = None
+    ) -> None:
+        """With ``message``, go on with one that was there before."""
         self._outbox = outbox
         self._lane = lane
         self._random_id = random_id
         self._posting: Ticket | None = None
-        self._message: int | None = None
+        self._message = message
         self._shown: P | None = None
 
-    async def show(self, text: P) -> None:
-        """Let the message say ``text``, if it does not already."""
+    @property
+    def message(self) -> int | None:
+        """The id of the message, if there is one."""
+        return self._message
+
+    async def show(self, text: P) -> bool:
+        """Let the message say ``text``, if it does not already; False if it has to be sent first."""
         if text == self._shown:
-            return
+            return True
         if self._message is not None:
             self._shown = text
             ticket = await self._outbox.submit(Edit(self._lane, self._message, text))
@@ -44,6 +52,7 @@ class Progress(Generic[P]):
             self._shown = text
             self._posting = await self._outbox.submit(Send(self._lane, text, self._random_id()))
             self._posting.on_outcome(self._posted)
+        return self._shown == text
 
     async def finish(self, text: P) -> Outcome:
         """Replace the message by its last word."""

@@ -42,6 +42,10 @@ class Watcher(Protocol):
         """A set left the pipeline this way."""
         ...
 
+    def set_given_up(self, set_name: str, reason: str) -> None:
+        """A set will not be tried again unless a person asks for it."""
+        ...
+
 
 class Silent:
     """Nobody watches."""
@@ -50,6 +54,9 @@ class Silent:
         """Not shown."""
 
     def set_ended(self, set_name: str, outcome: str) -> None:
+        """Not shown."""
+
+    def set_given_up(self, set_name: str, reason: str) -> None:
         """Not shown."""
 
 

@@ -94,4 +94,6 @@ async def _give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
         deps.database, claim, reason=str(error), wait_seconds=wait, counts=counts, give_up=give_up
     )
     log.warning("set.failed", reason=str(error), gave_up=give_up, retry_in=None if give_up else wait)
+    if give_up:
+        deps.watcher.set_given_up(claim.name, str(error))
     return "failed" if give_up else "waiting"

@@ -143,16 +143,17 @@ async def load_session(database: Database, sealer: Sealer, account_id: int) -> S
     return StoredSession(row.dc_id, sealer.open(row.sealed_key, purpose=_purpose(account_id, row.dc_id)))
 
 
-async def mark_needs_login(database: Database, account_id: int, reason: str) -> None:
-    """Telegram said that the session is over; a person has to log in again."""
+async def mark_needs_login(database: Database, account_id: int, reason: str) -> bool:
+    """Telegram said that the session is over; a person has to log in again. Says whether that is news."""
     async with database.transaction("accounts.needs_login") as connection:
-        await connection.execute(
+        result = await connection.execute(
             text("""
                 UPDATE accounts SET state = 'needs_login', state_reason = :reason, updated_at = fleet_now()
                 WHERE id = :account AND state = 'ready'
             """),
             {"account": account_id, "reason": reason},
         )
+    return bool(result.rowcount)
 
 
 async def take_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> float:

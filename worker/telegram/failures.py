@@ -6,6 +6,7 @@ import re
 
 from worker.errors import (
     AccountUnusableError,
+    AlreadyDoneError,
     FleetError,
     NoAccessError,
     NotBeforeError,
@@ -30,6 +31,7 @@ _NO_ACCESS = (
     "USER_BANNED_IN_CHANNEL",
     "USER_NOT_PARTICIPANT",
 )
+_DELETES = ("channels.DeleteMessages", "messages.DeleteMessages")
 _UNKNOWN_WAIT_SECONDS = 60
 
 
@@ -61,6 +63,8 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 -
         return ReferenceExpiredError(what)
     if text.startswith("FILE_MIGRATE_"):
         return MigrateError(int(text.rsplit("_", 1)[1]))
+    if text == "MESSAGE_NOT_MODIFIED" or (text == "MESSAGE_ID_INVALID" and method in _DELETES):
+        return AlreadyDoneError(what)
     if text == "RANDOM_ID_DUPLICATE":
         # The first send with this id is under way or done: its message has to be found, not sent again.
         return OutcomeUnknownError(what)

@@ -133,9 +133,7 @@ class Gateway:
         """Those of these messages that exist."""
         answer = await self._call(
             raw.functions.channels.GetMessages(
-                channel=raw.types.InputChannel(
-                    channel_id=channel.telegram_id, access_hash=channel.access_hash
-                ),
+                channel=_channel(channel),
                 id=[raw.types.InputMessageID(id=number) for number in ids],
             ),
             channel,
@@ -182,6 +180,29 @@ class Gateway:
             raise OutcomeUnknownError("messages.SendMedia: the answer does not name the message")
         return message
 
+    async def send_text(self, channel: ChannelRef, text: str, random_id: int) -> int:
+        """Post a message of plain text. The same ``random_id`` never makes a second one."""
+        query = raw.functions.messages.SendMessage(
+            peer=_peer(channel), message=text, random_id=random_id, no_webpage=True
+        )
+        message = sent_message(await self._write(query, channel), random_id)
+        if message is None:
+            raise OutcomeUnknownError("messages.SendMessage: the answer does not name the message")
+        return message.message_id
+
+    async def edit_text(self, channel: ChannelRef, message_id: int, text: str) -> None:
+        """Replace the text of one of this account's messages."""
+        query = raw.functions.messages.EditMessage(
+            peer=_peer(channel), id=message_id, message=text, no_webpage=True
+        )
+        await self._write(query, channel)
+
+    async def delete_messages(self, channel: ChannelRef, ids: Sequence[int]) -> None:
+        """Delete messages for everybody; those that are gone already do not matter."""
+        await self._write(
+            raw.functions.channels.DeleteMessages(channel=_channel(channel), id=list(ids)), channel
+        )
+
     async def _call(self, query: Any, channel: ChannelRef | None = None) -> Any:
         """A call that changes nothing anybody sees: it may be repeated."""
 
@@ -202,6 +223,10 @@ class Gateway:
 
 def _peer(channel: ChannelRef) -> Any:
     return raw.types.InputPeerChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
+
+
+def _channel(channel: ChannelRef) -> Any:
+    return raw.types.InputChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
 
 
 def _id_of(item: Message | int) -> int:

@@ -7,8 +7,13 @@ import pytest
 from manual_clock import settle
 from outbox_office import BOB, GROUP, Office
 
-from worker.errors import LeaseLostError, NotBeforeError, OutcomeUnknownError, RetryableError
-from worker.flow.outbox_answer import AlreadyDoneError
+from worker.errors import (
+    AlreadyDoneError,
+    LeaseLostError,
+    NotBeforeError,
+    OutcomeUnknownError,
+    RetryableError,
+)
 from worker.flow.outbox_ops import (
     Failed,
     Sent,

@@ -4,6 +4,7 @@ import pytest
 
 from worker.errors import (
     AccountUnusableError,
+    AlreadyDoneError,
     NoAccessError,
     NotBeforeError,
     OutcomeUnknownError,
@@ -53,3 +54,9 @@ def test_only_authorisation_errors_cost_the_login():
         (303, "USER_MIGRATE_2"),
     ]
     assert not any(isinstance(failure("x", *answer), AccountUnusableError) for answer in others)
+
+
+def test_what_is_as_it_should_be_is_no_failure():
+    assert isinstance(failure("messages.EditMessage", 400, "MESSAGE_NOT_MODIFIED"), AlreadyDoneError)
+    assert isinstance(failure("channels.DeleteMessages", 400, "MESSAGE_ID_INVALID"), AlreadyDoneError)
+    assert isinstance(failure("messages.EditMessage", 400, "MESSAGE_ID_INVALID"), RefusedError)

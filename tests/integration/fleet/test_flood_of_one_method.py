@@ -1,0 +1,108 @@
+"""A flood wait stops the method it names, of the account it was given to, whoever runs that account."""
+
+import asyncio
+import json
+import os
+import signal
+
+import pytest
+from worker_command import worker
+from world import PHONES, open_world
+
+HISTORY = "messages.getHistory"
+FLOODED, OTHER = PHONES
+AGAIN_AND_AGAIN = {"WORKER_FLEET__CYCLE_SECS": "0.5", "WORKER_FLEET__SETS_IN_FLIGHT": "1"}
+
+
+@pytest.fixture
+async def world(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as opened:
+        yield opened
+
+
+async def _calls(world, method, phone, *, after=0.0, before=float("inf")):
+    return [
+        call
+        for call in await world.admin.calls(method)
+        if call["phone"] == phone.lstrip("+") and after < call["at"] < before
+    ]
+
+
+async def _until(condition, seconds):
+    async with asyncio.timeout(seconds):
+        while not (found := await condition()):  # noqa: ASYNC110 - another process has no event to wait for
+            await asyncio.sleep(0.05)
+        return found
+
+
+async def _flood(world, seconds):
+    """From here on the next history call of the first account is refused."""
+    await world.admin.add_rule(
+        HISTORY, "error", code=420, text=f"FLOOD_WAIT_{seconds}", account=FLOODED.lstrip("+")
+    )
+
+
+async def _when_flooded(world):
+    """The refused call, once the fleet's database knows of it."""
+    await _until(lambda: world.fetch("SELECT 1 FROM flood_wait_state"), 20)
+    return next(call for call in await _calls(world, HISTORY, FLOODED) if not call["ok"])
+
+
+async def _wait_shown(world):
+    ended = await worker("status", "--json", database_url=world.database_url)
+    assert ended.code == 0, ended.err
+    (wait,) = json.loads(ended.out)["rate_limits"]["active_waits"]
+    return wait
+
+
+async def _stop(world, pid):
+    os.kill(pid, signal.SIGTERM)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
+
+
+# The promise is a rest of one to two seconds; a machine that is busy with other tests may answer later.
+@pytest.mark.parametrize(("seconds", "latest"), [(5, 3.0), pytest.param(20, 2.0, marks=pytest.mark.long)])
+async def test_only_that_method_of_that_account_stops(world, seconds, latest):
+    # Sets that are found already, so that there is something to transfer while nothing can be scanned.
+    await world.admin.kick(world.sources[0], OTHER)
+    await world.forget_membership(OTHER, world.sources[0])
+    for _ in range(2 * seconds):
+        await world.post_archive(world.sources[0], size=200_000)
+    killed = await world.run("run", "--account", FLOODED, faults="kill=db.scan.page:after:1")
+    assert killed == {"signal": 9}
+    await world.admin.set_shape(mbps=4)
+    await _flood(world, seconds)
+    pid = world.workers.start("run", env=world.env(**AGAIN_AND_AGAIN))
+
+    began = (await _when_flooded(world))["at"]
+    first, second = await _wait_shown(world), await _wait_shown(world)
+    assert (first["method"], first["wait_seconds"]) == (HISTORY, seconds)
+    assert seconds + 2 > first["clears_in_seconds"] > second["clears_in_seconds"] > 0
+    again = (await _until(lambda: _calls(world, HISTORY, FLOODED, after=began), seconds + 10))[0]["at"]
+    await _stop(world, pid)
+
+    assert seconds + 1 <= again - began <= seconds + latest
+    sent = await _calls(world, "messages.sendMedia", FLOODED, after=began, before=began + seconds)
+    read = await _calls(world, HISTORY, OTHER, after=began, before=began + seconds)
+    assert len(sent) >= 2, "its transfers go on"
+    assert len(read) >= 2, "the other account goes on"
+    assert all(call["ok"] for call in sent + read)
+    assert not any(call["early"] for call in await world.admin.calls())
+
+
+@pytest.mark.parametrize("seconds", [8, pytest.param(20, marks=pytest.mark.long)])
+async def test_the_next_owner_of_a_killed_one_keeps_the_wait(world, seconds):
+    await world.post_archive(world.sources[0])
+    await _flood(world, seconds)
+    pid = world.workers.start("run", "--account", FLOODED, env=world.env(**AGAIN_AND_AGAIN))
+    began = (await _when_flooded(world))["at"]
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(world.workers.wait, pid)
+
+    pid = world.workers.start("run", "--account", FLOODED, env=world.env(**AGAIN_AND_AGAIN))
+    again = (await _until(lambda: _calls(world, HISTORY, FLOODED, after=began), seconds + 10))[0]["at"]
+    await _stop(world, pid)
+    assert again - began >= seconds + 1
+    connected = await _calls(world, "users.getFullUser", FLOODED, after=began, before=began + seconds)
+    assert len(connected) == 1, "the next owner was at work during the wait"
+    assert not any(call["early"] for call in await world.admin.calls())
