@@ -105,11 +105,8 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         await gateway.connect()
         me = await gateway.me()
         await accounts.save_me(process.database, account.id, me)
-<<<<<<< HEAD
         await channels.record_seen(process.database, account.id, await gateway.channels())
-=======
         account = replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id)
->>>>>>> operations
         transport = PostingTransport(gateway, lease)
         async with (
             # Outermost, so that the last word is said when all work is done.

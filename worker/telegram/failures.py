@@ -43,7 +43,7 @@ class MigrateError(RetryableError):
         self.dc_id = dc_id
 
 
-def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 - one line per kind of answer
+def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR0911 - a line per kind
     """The error to raise when ``method`` was answered with this code and text."""
     what = f"{method}: {code} {text}"
     if code == 420 or "_WAIT_" in text:
