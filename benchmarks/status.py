@@ -30,8 +30,9 @@ PROMISED_SECONDS = 1.0
 ROUNDS = 5
 
 PEOPLE = """
-    INSERT INTO workers (id, host, pid, version)
-    SELECT gen_random_uuid(), 'host ' || n, n, '1' FROM generate_series(1, 4) n;
+    INSERT INTO workers (id, host, pid, version, heartbeat_at)
+    SELECT gen_random_uuid(), 'host ' || n, n, '1', fleet_now() + interval '1 hour'
+    FROM generate_series(1, 4) n;
     INSERT INTO accounts (phone, display_name, state, worker_id, lease_until)
     SELECT '+1' || 1000000000 + n, 'Account ' || n, 'ready', (SELECT id FROM workers OFFSET n % 4 LIMIT 1),
            fleet_now() + interval '1 hour'

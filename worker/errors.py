@@ -52,6 +52,10 @@ class AccountUnusableError(FleetError):
     """Give up on this account until a person logs it in again."""
 
 
+class PasswordNeededError(FleetError):
+    """Ask the person: the login needs the account's password too."""
+
+
 class LeaseLostError(FleetError):
     """Stop at once: another process may own what this one was working on."""
 

@@ -9,7 +9,10 @@ import json
 import os
 import sys
 
-import worker.cli.main  # the point of it all: imported once
+# The point of it all: imported once.
+import worker.cli.main
+import worker.cli.recover
+import worker.cli.run
 from worker import faults
 
 

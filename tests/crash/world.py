@@ -21,7 +21,7 @@ from worker.config.settings import Settings
 from worker.domain.marker import find_marker
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
-from worker.fleet.setup import log_in
+from worker.fleet.setup import Login, log_in
 from worker.sandbox.admin_client import SandboxAdmin
 from worker.store import channels
 from worker.store.database import Database
@@ -267,16 +267,9 @@ async def _log_in(world: World) -> None:
         return "12345"
 
     async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
+        login = Login(database, sealer, telegram_server(settings), governance, 10)
         for phone in PHONES:
-            await log_in(
-                database,
-                sealer,
-                telegram_server(settings),
-                phone,
-                governance=governance,
-                ask_code=code,
-                deadline=10,
-            )
+            await log_in(login, phone, ask_code=code, ask_password=code)
         for source in world.sources:
             await channels.make_source(database, source)
         await channels.make_destination(database, world.destination)

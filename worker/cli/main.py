@@ -17,6 +17,8 @@ COMMANDS = {
     "pause": "Let the fleet, an account or a channel rest: nothing new is begun.",
     "resume": "End a pause: the fleet goes on at once.",
     "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
+    "accounts": "Log accounts in and see how they stand.",
+    "channels": "Choose the channels to read and the one to publish to.",
     "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",
     "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.phone import masked_phone
 from worker.store.accounts import find_account
-from worker.store.channels import find_channel
+from worker.store.known_channels import find_channel
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -31,6 +31,7 @@ async def find_scope(database: Database, account: str | None, channel: str | Non
         account_id = found.id
         words.append(found.display_name or masked_phone(found.phone))
     if channel is not None:
-        channel_id, title = await find_channel(database, channel)
+        named = await find_channel(database, channel)
+        channel_id, title = named.id, named.title
         words.append(title)
     return Scope(account_id, channel_id, " in ".join(words) or "the fleet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,21 +23,16 @@ _DEFAULTS = SandboxOptions()
     "--state", type=click.Path(path_type=Path, file_okay=False), help="Keep everything in this folder."
 )
 @click.option("--code", default=_DEFAULTS.code, show_default=True, help="The login code of every number.")
+@click.option(
+    "--first-channel-id", default=_DEFAULTS.first_channel_id, show_default=True, help="For old clients."
+)
+@click.option("--reference-lifetime", default=0.0, help="Seconds until a file reference expires; 0 is never.")
+@click.option("--record-all-calls", is_flag=True, help="Keep file parts in the journal too.")
 @click.option("--rtt-ms", default=0.0, help="Round trip to add to every answer.")
 @click.option("--mbps", default=0.0, help="Bandwidth of a connection, each way; 0 is unlimited.")
 @click.option("--account-mbps", default=0.0, help="Bandwidth of an account, each way; 0 is unlimited.")
 @click.option("--json", "as_json", is_flag=True, help="Print where it listens as one line of JSON.")
-def sandbox(
-    *,
-    port: int,
-    admin_port: int,
-    state: Path | None,
-    code: str,
-    rtt_ms: float,
-    mbps: float,
-    account_mbps: float,
-    as_json: bool,
-) -> None:
+def sandbox(*, state: Path | None, **shape: Any) -> None:
     """Run a real MTProto server on 127.0.0.1 until SIGTERM.
 
     Any phone number can sign up.
@@ -46,15 +42,6 @@ def sandbox(
       worker sandbox --json
       worker sandbox --port 4430 --state ./telegram --rtt-ms 50
     """
-    options = SandboxOptions(
-        port=port,
-        admin_port=admin_port,
-        state=state,
-        code=code,
-        rtt_ms=rtt_ms,
-        mbps=mbps,
-        account_mbps=account_mbps,
-        as_json=as_json,
-    )
+    options = SandboxOptions(state=state, **shape)
     with readable_errors():
         asyncio.run(serve(options))

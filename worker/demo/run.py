@@ -15,7 +15,7 @@ from worker.fleet.account import Mode
 from worker.fleet.governance import open_governance
 from worker.fleet.process import open_process, telegram_server
 from worker.fleet.scheduler import run_fleet
-from worker.fleet.setup import log_in
+from worker.fleet.setup import Login, log_in
 from worker.store import channels
 from worker.store.accounts import ready_accounts
 from worker.store.overview import SetOutcome, all_outcomes, count_sets, published_bytes
@@ -104,11 +104,9 @@ async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> N
 
     missing = [phone for phone in PHONES if phone not in known]
     async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
+        login = Login(database, sealer, server, governance, settings.telegram.call_timeout_secs)
         for phone in missing:
-            deadline = settings.telegram.call_timeout_secs
-            await log_in(
-                database, sealer, server, phone, governance=governance, ask_code=code, deadline=deadline
-            )
+            await log_in(login, phone, ask_code=code, ask_password=code)
     for source in stage.sources:
         await channels.make_source(database, source)
     await channels.make_destination(database, stage.destination)

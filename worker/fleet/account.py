@@ -21,7 +21,7 @@ from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
-from worker.store import accounts, sets, workers
+from worker.store import accounts, channels, sets, workers
 from worker.telegram.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         await gateway.connect()
         me = await gateway.me()
         await accounts.save_me(process.database, account.id, me)
+        await channels.record_seen(process.database, account.id, await gateway.channels())
         account = replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id)
         transport = PostingTransport(gateway, lease)
         async with (

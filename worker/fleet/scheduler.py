@@ -14,6 +14,7 @@ from worker.fleet.upkeep import keep_clean
 from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
 from worker.store.accounts import ready_accounts
+from worker.store.channels import has_destination
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -54,6 +55,8 @@ async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[
     ]
     if not chosen:
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")
+    if mode.new_work and not await has_destination(process.database):
+        raise UserError("no destination channel is set", remedy="run: worker channels destination CHANNEL")
     tasks = [asyncio.create_task(_keep_running(process, account, mode)) for account in chosen]
     with _signals(process, tasks):
         results = await asyncio.gather(*tasks, return_exceptions=True)

@@ -71,7 +71,9 @@ class SandboxAdmin:
     async def create_channel(
         self, title: str, *, members: list[str] | None = None, admins: list[str] | None = None, **options: Any
     ) -> dict[str, Any]:
-        """Return ``{"channel_id": …}``. The first administrator (or member) owns the channel.
+        """Return ``{"channel_id": …}``.
+
+        The first administrator owns the channel; without one a stranger does, and posts what the test posts.
 
         Options: broadcast (true), username, noforwards, forum, hidden_history.
         """

@@ -11,14 +11,16 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker.errors import UserError
 from worker.sandbox.admin.door import MAX_LINE, Admin
+from worker.sandbox.listening import Ports, listen, port_of, sole_server_of
 from worker.sandbox.server import Sandbox, SandboxOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["SandboxOptions", "serve"]
+
+READ_AHEAD = 1 << 20
 
 
 @contextlib.contextmanager
@@ -31,48 +33,33 @@ def _state_directory(options: SandboxOptions) -> Iterator[Path]:
     yield options.state
 
 
-def _same_port(state: Path, name: str, wanted: int) -> int:
-    """A server that is started again on the same state listens where it did before."""
-    remembered = state / f"{name}.port"
-    if wanted or not remembered.exists():
-        return wanted
-    return int(remembered.read_text())
-
-
 async def serve(options: SandboxOptions) -> None:
     """Serve until SIGTERM or SIGINT. The first line on stdout says where."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    with _state_directory(options) as state:
+    with _state_directory(options) as state, sole_server_of(state):
         sandbox = Sandbox(options, state)
-        admin = Admin(sandbox)
         try:
-            clients = await asyncio.start_server(
-                sandbox.serve_client, options.host, _same_port(state, "client", options.port), limit=1 << 20
-            )
-            admins = await asyncio.start_server(
-                admin.serve_client,
-                options.host,
-                _same_port(state, "admin", options.admin_port),
-                limit=MAX_LINE,
-            )
-        except OSError as error:
+            await _serve_until(stop, sandbox, Ports(state))
+        finally:
             await sandbox.close()
-            raise UserError(
-                f"The sandbox cannot listen on {options.host}: {error}",
-                remedy="choose another --port, or stop what listens there",
-            ) from error
-        sandbox.port = clients.sockets[0].getsockname()[1]
-        admin_port = admins.sockets[0].getsockname()[1]
-        (state / "client.port").write_text(str(sandbox.port))
-        (state / "admin.port").write_text(str(admin_port))
-        _announce(options, sandbox, admin_port)
-        await stop.wait()
-        clients.close()
-        admins.close()
-        await sandbox.close()
+
+
+async def _serve_until(stop: asyncio.Event, sandbox: Sandbox, ports: Ports) -> None:
+    options, admin = sandbox.options, Admin(sandbox)
+    port = options.port or ports.before("client")
+    clients = await listen(sandbox.serve_client, options.host, port, READ_AHEAD)
+    port = options.admin_port or ports.before("admin")
+    admins = await listen(admin.serve_client, options.host, port, MAX_LINE)
+    sandbox.port = port_of(clients)
+    ports.keep("client", sandbox.port)
+    ports.keep("admin", port_of(admins))
+    _announce(options, sandbox, port_of(admins))
+    await stop.wait()
+    clients.close()
+    admins.close()
 
 
 def _announce(options: SandboxOptions, sandbox: Sandbox, admin_port: int) -> None:

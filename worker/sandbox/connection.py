@@ -7,13 +7,10 @@ import contextlib
 import time
 from collections import deque
 from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from pyrogram.raw.core import TLObject
-
 from worker.sandbox import inbound, salts
-from worker.sandbox.tl import container
+from worker.sandbox.tl import MalformedError, container, read
 from worker.sandbox.wire import envelope
 from worker.sandbox.wire.framing import KEY_UNKNOWN, transport_error
 from worker.sandbox.wire.handshake import Handshake
@@ -79,7 +76,7 @@ class Connection:
                     break
                 await self.line.upward(len(packet))
                 await self._packet(packet)
-        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError, MalformedError, KeyError):
             pass
         finally:
             self._leave()
@@ -136,7 +133,7 @@ class Connection:
         await inbound.receive(self, key, opened)
 
     async def _plain(self, packet: bytes) -> None:
-        answer = self._handshake.answer(TLObject.read(BytesIO(packet[20:])))
+        answer = self._handshake.answer(read(packet[20:]))
         if answer is None:
             return
         if self._handshake.finished:

@@ -41,7 +41,10 @@ class Outcome:
 
 def method_name(query: Any) -> str:
     """Return the name of a query the way the API's documentation writes it."""
-    *namespace, name = query.QUALNAME.split(".")[1:]
+    kind, *path = getattr(query, "QUALNAME", "").split(".")
+    if kind != "functions":
+        return f"no call: {type(query).__name__}"
+    *namespace, name = path
     return ".".join((*namespace, name[0].lower() + name[1:]))
 
 
@@ -137,10 +140,10 @@ def _refusal(fault: RpcFault) -> Any:
 
 
 async def _handle(call: Call, method: str, query: Any) -> Any:
-    if call.session.layer == 0:
-        raise RpcFault(400, "CONNECTION_NOT_INITED")
     if call.key.dead:
         raise RpcFault(406 if call.key.dead == "AUTH_KEY_DUPLICATED" else 401, call.key.dead)
+    if call.session.layer == 0:
+        raise RpcFault(400, "CONNECTION_NOT_INITED")
     handler = handlers.find(type(query))
     if handler is None:
         log.warning("sandbox.method.unknown", method=method)

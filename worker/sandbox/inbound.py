@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
-from pyrogram.raw.core import TLObject
 
 from worker.sandbox import dispatch, salts, service
 from worker.sandbox.faults import RpcFault
-from worker.sandbox.tl import rpc_result, split_container
+from worker.sandbox.tl import MalformedError, read, rpc_result, split_container
 
 if TYPE_CHECKING:
     from worker.sandbox.connection import Connection
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from worker.sandbox.wire.envelope import Opened
 
 TOO_OLD, TOO_NEW, BAD_LOW_BITS, REPEATED_CONTAINER, ODD_EXPECTED = 16, 17, 18, 19, 35
-BAD_SALT = 48
+BAD_SALT, BAD_CONTAINER = 48, 64
 SECONDS_BEHIND, SECONDS_AHEAD = 300, 30
 
 
@@ -28,7 +26,13 @@ async def receive(connection: Connection, key: Key, opened: Opened) -> None:
     """Check a packet and work through the messages in it."""
     session = connection.sandbox.session(key, opened.session_id)
     connection.adopt(session)
-    complaint = _complaint(session, opened)
+    messages, complaint = None, _complaint(opened)
+    try:
+        messages = split_container(opened.body)
+    except MalformedError:
+        complaint = BAD_CONTAINER
+    if messages is not None and session.knows(opened.msg_id):
+        complaint = complaint or REPEATED_CONTAINER
     if complaint:
         refusal = raw.types.BadMsgNotification(
             bad_msg_id=opened.msg_id, bad_msg_seqno=opened.seq_no, error_code=complaint
@@ -50,7 +54,6 @@ async def receive(connection: Connection, key: Key, opened: Opened) -> None:
             first_msg_id=opened.msg_id, unique_id=session.session_id, server_salt=salts.current(key)
         )
         connection.post(session, greeting.write())
-    messages = split_container(opened.body)
     if messages is None:
         await _message(connection, key, session, opened.msg_id, opened.seq_no, opened.body)
         return
@@ -59,7 +62,7 @@ async def receive(connection: Connection, key: Key, opened: Opened) -> None:
         await _message(connection, key, session, msg_id, seq_no, body)
 
 
-def _complaint(session: Session, opened: Opened) -> int:
+def _complaint(opened: Opened) -> int:
     """Return the error code for a message id the protocol forbids, 0 if there is nothing to say."""
     if opened.msg_id % 4:
         return BAD_LOW_BITS
@@ -68,8 +71,6 @@ def _complaint(session: Session, opened: Opened) -> int:
         return TOO_OLD
     if age < -SECONDS_AHEAD:
         return TOO_NEW
-    if session.knows(opened.msg_id) and split_container(opened.body) is not None:
-        return REPEATED_CONTAINER
     return 0
 
 
@@ -83,11 +84,14 @@ async def _message(
             connection.post(session, answered, answer=True)
         return
     try:
-        query = TLObject.read(BytesIO(body))
+        query = read(body)
     except KeyError as error:
         unknown = error.args[0]
         name = f"{unknown:08x}" if isinstance(unknown, int) else str(unknown)
         _answer(connection, session, msg_id, RpcFault(400, f"INPUT_METHOD_INVALID_{name}"))
+        return
+    except MalformedError:
+        _answer(connection, session, msg_id, RpcFault(400, "INPUT_FETCH_ERROR"))
         return
     if service.is_service(query):
         reply = service.answer(connection, key, session, msg_id, query)

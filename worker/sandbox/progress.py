@@ -30,10 +30,10 @@ class Progress:
     def of(self, user_id: int | None, query: Any) -> Iterator[None]:
         """Hold a send's ids while it runs; queries that send nothing pass through."""
         ids = _random_ids(query)
-        if user_id is None or not ids:
+        peer = getattr(query, "to_peer", None) or getattr(query, "peer", None)
+        if user_id is None or peer is None or not ids:
             yield
             return
-        peer = getattr(query, "to_peer", None) or query.peer
         keys = {(user_id, bytes(peer.write()), random_id) for random_id in ids}
         if keys & self._sending:
             raise RpcFault(500, "RANDOM_ID_DUPLICATE")

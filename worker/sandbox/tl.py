@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from io import BytesIO
 from typing import Any
 
@@ -10,10 +11,15 @@ from pyrogram.raw.core import Bool, Int, Long, TLObject, Vector
 from pyrogram.raw.core.primitives.bytes import Bytes
 
 CONTAINER_ID = 0x73F1F8DC
+CONTAINER_LIMIT = 1020
 RPC_RESULT_ID = 0xF35C6D01
 GZIP_ID = 0x3072CFA1
 # Small answers do not shrink; file chunks never pass through here.
 GZIP_FROM = 1024
+
+
+class MalformedError(Exception):
+    """Bytes that are no TL object, whatever was meant."""
 
 
 class Encoded:
@@ -42,6 +48,17 @@ def write_vector(items: list[Any] | None) -> bytes | None:
     return bytes(Vector(items)) if items else None
 
 
+def read(data: bytes) -> Any:
+    """Read one object; an unknown constructor is a ``KeyError``, other nonsense ``MalformedError``."""
+    try:
+        return TLObject.read(BytesIO(data))
+    except KeyError:
+        raise
+    except (ValueError, TypeError, AttributeError, LookupError, EOFError, OSError, zlib.error) as error:
+        # The library's readers check no lengths: a short object fails wherever its missing bytes are used.
+        raise MalformedError(str(error)) from error
+
+
 def container(messages: list[tuple[int, int, bytes]]) -> bytes:
     """Pack (msg_id, seq_no, body) triples into one message."""
     pieces = [Int(CONTAINER_ID, False), Int(len(messages))]
@@ -55,9 +72,14 @@ def split_container(body: bytes) -> list[tuple[int, int, bytes]] | None:
     if int.from_bytes(body[:4], "little") != CONTAINER_ID:
         return None
     messages, position = [], 8
-    for _ in range(int.from_bytes(body[4:8], "little")):
+    count = int.from_bytes(body[4:8], "little")
+    if count > CONTAINER_LIMIT:
+        raise MalformedError(f"a container of {count} messages")
+    for _ in range(count):
         length = int.from_bytes(body[position + 12 : position + 16], "little")
         start = position + 16
+        if start + length > len(body):
+            raise MalformedError("a container that promises more than it holds")
         messages.append(
             (
                 int.from_bytes(body[position : position + 8], "little", signed=True),

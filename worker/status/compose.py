@@ -22,6 +22,7 @@ from worker.status.model import (
     WorkerStatus,
 )
 from worker.status.standing import resumes_in, sync_state, what_waits
+from worker.status.wording import plain
 
 if TYPE_CHECKING:
     from worker.domain.pauses import Pause
@@ -49,7 +50,7 @@ def compose(facts: Facts, *, silent_after: float) -> FleetStatus:
 
 
 def _name_of(account: RosterAccount) -> str:
-    return account.display_name or account.username or f"account {account.id}"
+    return plain(account.display_name or account.username or f"account {account.id}")
 
 
 def _named(names: dict[int, str], account_id: int) -> str:
@@ -83,7 +84,7 @@ def _accounts(facts: Facts, labels: dict[str, str]) -> tuple[AccountStatus, ...]
             phone=masked_phone(account.phone),
             premium=account.is_premium,
             state=account.state,
-            reason=account.state_reason,
+            reason=None if account.state_reason is None else plain(account.state_reason),
             worker=None if account.worker_id is None else labels.get(str(account.worker_id)),
             paused=in_the_way(facts.pauses, account.id, None) is not None,
         )
@@ -148,8 +149,8 @@ def _current(item: SetUnderWay, names: dict[int, str]) -> CurrentSet:
     speed = item.moved / item.seconds if item.moved and item.seconds > 0 else None
     return CurrentSet(
         set_id=item.set_id,
-        name=item.name,
-        channel=item.channel,
+        name=plain(item.name),
+        channel=plain(item.channel),
         account=_named(names, item.account),
         account_id=item.account,
         step=item.step or "start",
@@ -166,4 +167,4 @@ def _pause(pause: Pause, names: dict[int, str], titles: dict[int, str]) -> Pause
     what = (
         "everything" if account is None and channel is None else " in ".join(filter(None, [account, channel]))
     )
-    return PauseStatus(what, pause.account, pause.channel, pause.by, pause.seconds_left)
+    return PauseStatus(plain(what), pause.account, pause.channel, pause.by, pause.seconds_left)

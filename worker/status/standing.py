@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.status.model import SyncState, Waiting
-from worker.status.wording import duration
+from worker.status.wording import duration, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from worker.domain.pauses import Pause
     from worker.status.facts import Facts
     from worker.status.model import AccountStatus, WorkerStatus
+    from worker.store.overview import WaitingSet
 
 _ACCOUNT_TROUBLE = {
     "new": "was never logged in",
@@ -90,9 +91,13 @@ def _waiting_accounts(
 
 def _waiting_sets(facts: Facts) -> Iterator[Waiting]:
     for item in facts.held_back:
-        yield Waiting("set", f"{item.name} in {item.channel}", item.reason, item.seconds)
+        yield Waiting("set", _where(item), plain(item.reason), item.seconds)
     for item in facts.given_up:
-        yield Waiting("set", f"{item.name} in {item.channel}", f"given up: {item.reason}", None)
+        yield Waiting("set", _where(item), plain(f"given up: {item.reason}"), None)
+
+
+def _where(item: WaitingSet) -> str:
+    return plain(f"{item.name} in {item.channel}")
 
 
 def _is_everything(pause: Pause) -> bool:

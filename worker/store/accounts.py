@@ -52,6 +52,13 @@ async def add_account(database: Database, phone: str) -> Account:
         return Account(*(await connection.execute(query, {"phone": phone})).one())
 
 
+async def all_accounts(database: Database) -> list[Account]:
+    """Every account, in the order in which they were added."""
+    async with database.reading() as connection:
+        query = text(f"SELECT {_COLUMNS} FROM accounts ORDER BY id")
+        return [Account(*row) for row in await connection.execute(query)]
+
+
 async def ready_accounts(database: Database) -> list[Account]:
     """Accounts that could work now."""
     async with database.reading() as connection:

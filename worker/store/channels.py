@@ -161,6 +161,13 @@ async def channel_ref(database: Database, account_id: int, channel_id: int) -> C
     return ChannelRef(row.telegram_id, row.access_hash)
 
 
+async def has_destination(database: Database) -> bool:
+    """Whether anybody has said where archives go."""
+    async with database.reading() as connection:
+        query = text("SELECT EXISTS (SELECT FROM channels WHERE is_destination)")
+        return bool((await connection.execute(query)).scalar_one())
+
+
 async def destination_of(database: Database, account_id: int) -> Destination:
     """Where this account publishes."""
     async with database.reading() as connection:
@@ -209,29 +216,6 @@ async def note_read_to_end(database: Database, source: Source) -> None:
             """),
             {"cursor": source.cursor_id, "last": source.last_message_id},
         )
-
-
-async def find_channel(database: Database, named: str) -> tuple[int, str]:
-    """Our number and the title of the channel that a person means by its id, @username or title."""
-    async with database.reading() as connection:
-        rows = (
-            await connection.execute(
-                text("""
-                    SELECT id, title FROM channels
-                    WHERE CAST(telegram_id AS text) = :named OR lower(username) = lower(ltrim(:named, '@'))
-                       OR lower(title) = lower(:named)
-                    ORDER BY id LIMIT 2
-                """),
-                {"named": named},
-            )
-        ).all()
-    if not rows:
-        raise UserError(
-            f"no account has seen a channel {named}", remedy="give its id, @username or exact title"
-        )
-    if len(rows) > 1:
-        raise UserError(f"several channels are called {named}", remedy="give the id or the @username")
-    return rows[0].id, rows[0].title
 
 
 async def channel_titles(database: Database, channel_ids: list[int]) -> dict[int, str]:

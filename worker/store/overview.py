@@ -56,17 +56,19 @@ _SCANNED = text("""
         WHERE c.is_source AND c.is_enabled GROUP BY c.id
     ) each_source
 """)
+# Chosen before they are joined: the planner cannot know how few lie in the future, and would sort them all.
 _HELD = """
     SELECT s.id, s.name, c.title, s.state, s.reason,
            greatest(0, extract(epoch FROM s.not_before - fleet_now()))::float8 AS seconds
-    FROM archive_sets s JOIN channels c ON c.id = s.channel_id
-    WHERE s.reason IS NOT NULL AND {which} LIMIT :limit
+    FROM (
+        SELECT * FROM archive_sets WHERE reason IS NOT NULL AND {which} LIMIT :limit
+    ) s JOIN channels c ON c.id = s.channel_id ORDER BY s.not_before {order}, s.id {order}
 """
 # All three rely on archive_sets_held_back.
 _HELD_BACK = text(
-    _HELD.format(which="s.state = 'ready' AND s.not_before > fleet_now() ORDER BY s.not_before, s.id")
+    _HELD.format(which="state = 'ready' AND not_before > fleet_now() ORDER BY not_before", order="ASC")
 )
-_GIVEN_UP = text(_HELD.format(which="s.state = 'failed' ORDER BY s.not_before DESC, s.id DESC"))
+_GIVEN_UP = text(_HELD.format(which="state = 'failed' ORDER BY not_before DESC", order="DESC"))
 _COUNT_HELD_BACK = text("""
     SELECT count(*) FROM archive_sets
     WHERE state = 'ready' AND reason IS NOT NULL AND not_before > fleet_now()

@@ -12,6 +12,7 @@ from worker.errors import (
     NotBeforeError,
     OutcomeUnknownError,
     PartMissingError,
+    PasswordNeededError,
     ReferenceExpiredError,
     RefusedError,
     RetryableError,
@@ -42,7 +43,7 @@ class MigrateError(RetryableError):
         self.dc_id = dc_id
 
 
-def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 - one line per kind of answer
+def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR0911 - a line per kind
     """The error to raise when ``method`` was answered with this code and text."""
     what = f"{method}: {code} {text}"
     if code == 420 or "_WAIT_" in text:
@@ -50,6 +51,8 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: PLR0911 -
         # A wait of zero would be asked again at once, and refused at once.
         seconds = max(1, int(found[1])) if found else _UNKNOWN_WAIT_SECONDS
         return NotBeforeError(what, seconds=seconds)
+    if text == "SESSION_PASSWORD_NEEDED":
+        return PasswordNeededError(what, remedy="give the account's password")
     if code == 401 or text == "AUTH_KEY_DUPLICATED":
         return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
     if text in _NO_ACCESS:

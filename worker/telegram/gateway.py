@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
+from pyrogram.utils import compute_password_check
 
 from worker.errors import OutcomeUnknownError, RetryableError, SetFailedError
 from worker.telegram.connections import Connections
@@ -78,6 +79,12 @@ class Gateway:
         """Log in with the code."""
         query = raw.functions.auth.SignIn(phone_number=phone, phone_code_hash=code_hash, phone_code=code)
         await self._call(query)
+
+    async def check_password(self, password: str) -> None:
+        """Finish a login that asks for the account's password; the password itself is never sent."""
+        asked = await self._call(raw.functions.account.GetPassword())
+        proof = compute_password_check(asked, password)
+        await self._call(raw.functions.auth.CheckPassword(password=proof))
 
     async def me(self) -> Me:
         """Who this account is, and whether it is Premium now."""

@@ -7,6 +7,8 @@ import signal
 import pytest
 from world import PHONES, open_world
 
+from worker.store.pauses import PauseStore
+
 ONE_ACCOUNT = ("--account", PHONES[0])
 
 
@@ -40,6 +42,26 @@ async def test_a_paused_fleet_reads_no_page_and_claims_no_set_until_it_is_resume
     assert "the fleet goes on" in await _worker(world, "resume")
     await world.drain(*ONE_ACCOUNT)
     await world.check_invariants()
+
+
+async def test_a_pause_takes_effect_before_the_next_page(world, database):
+    for number in range(450):
+        await world.admin.post_text(world.sources[0], f"message {number}")
+    # Slow enough for a person to step in between two pages.
+    await world.admin.add_rule("messages.getHistory", "delay", seconds=2, count=0)
+    pid = world.workers.start("run", "--once", *ONE_ACCOUNT, env=world.env())
+
+    async def messages_seen() -> int:
+        rows = await world.fetch("SELECT messages_seen FROM scan_cursors ORDER BY id LIMIT 1")
+        return rows[0]["messages_seen"]
+
+    async def has_read_a_page():
+        return await messages_seen() > 0
+
+    await _until(has_read_a_page)
+    await PauseStore(database).pause()
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
+    assert 0 < await messages_seen() < 450
 
 
 async def test_a_paused_channel_rests_while_the_others_go_on(world):

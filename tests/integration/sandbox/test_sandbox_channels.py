@@ -222,3 +222,23 @@ async def test_saved_messages_and_private_chats_reach_both_sides(sandbox, client
         await client.send_message(name, "hello")
         dialogs = [d async for d in friend.get_dialogs()]
         assert [d.top_message.text for d in dialogs] == ["hello"]
+
+
+async def test_a_photo_is_sent_found_copied_and_fetched(sandbox, client, archive):
+    target = (await client.create_channel("Target")).id
+    sent = await client.send_photo(target, str(archive), caption="look")
+    copied = await client.copy_message(target, target, sent.id)
+    photos = [m.id async for m in client.search_messages(target, filter=enums.MessagesFilter.PHOTO)]
+    assert photos == [copied.id, sent.id]
+    fetched = await client.download_media(sent, in_memory=True)
+    assert fetched.getvalue() == archive.read_bytes()
+
+
+async def test_a_channel_without_administrators_belongs_to_a_stranger(sandbox, client, phone):
+    made = await sandbox.admin.create_channel("Source", members=[phone])
+    await sandbox.admin.post_text(made["channel_id"], "not mine")
+    await peer_of(client, made["channel_id"])
+    message = await client.get_messages(chat(made["channel_id"]), 2)
+    assert (message.text, bool(message.outgoing)) == ("not mine", False)
+    with pytest.raises(errors.ChatAdminRequired):
+        await client.send_message(chat(made["channel_id"]), "nor may I")

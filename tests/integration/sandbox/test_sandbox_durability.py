@@ -1,8 +1,11 @@
 import hashlib
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 from pyrogram import raw
-from running_sandbox import made_channel, peer_of
+from running_sandbox import ROOT, RunningSandbox, made_channel, peer_of
 
 PART = 512 * 1024
 BIG = 11 * 1024 * 1024
@@ -87,3 +90,26 @@ async def test_a_killed_server_counts_its_connections_as_ended(own_sandbox, tmp_
         own_sandbox.restart()
         ended = [c for c in await own_sandbox.admin.connections() if c["disconnected_at"] is not None]
         assert len(ended) >= 1
+
+
+def test_two_servers_cannot_share_a_state(own_sandbox):
+    command = [sys.executable, "-m", "worker.sandbox", *own_sandbox.arguments]
+    second = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert second.returncode == 2
+    assert "Another sandbox runs on" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_a_port_that_is_taken_is_said_so(own_sandbox):
+    command = [sys.executable, "-m", "worker.sandbox", "--port", str(own_sandbox.facts["port"])]
+    second = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert second.returncode == 2
+    assert "choose another --port" in second.stderr
+
+
+def test_a_stopped_server_ends_cleanly_and_leaves_no_temporary_state():
+    running = RunningSandbox.start()
+    folder = Path(running.facts["public_key"]).parent
+    assert folder.exists()
+    assert running.stop() == 0
+    assert not folder.exists()

@@ -1,9 +1,11 @@
 import asyncio
 import time
+from random import Random
 
 import pytest
 from pyrogram import errors, raw
 from pyrogram.crypto import mtproto
+from pyrogram.raw.core import Message
 from pyrogram.session import Session
 from pyrogram.session.session import Result
 from running_sandbox import made_channel, peer_of, send_text, texts_in
@@ -98,3 +100,58 @@ async def test_a_connection_that_stops_pinging_is_closed_after_the_delay_it_name
 async def test_salts_of_the_hours_to_come_can_be_asked_for(sandbox, client):
     answer = await client.session.send(raw.functions.GetFutureSalts(num=3))
     assert len(answer.salts) == 3
+
+
+async def talk(sandbox, packet):
+    """Send a packet over a fresh connection; return the first byte of the answer, none if it was closed."""
+    reader, writer = await asyncio.open_connection(sandbox.facts["host"], sandbox.facts["port"])
+    writer.write(b"\xef\x7f" + (len(packet) // 4).to_bytes(3, "little") + packet)
+    answer = await asyncio.wait_for(reader.read(1), 10)
+    writer.close()
+    return answer
+
+
+async def test_noise_harms_nobody(sandbox, client):
+    random = Random(7)
+    for _ in range(60):
+        await talk(sandbox, random.randbytes(4 * random.randrange(1, 60)))
+        await talk(sandbox, bytes(20) + random.randbytes(4 * random.randrange(1, 60)))
+    await client.invoke(raw.functions.updates.GetState())
+
+
+async def test_noise_in_a_sealed_packet_harms_nobody(sandbox, client):
+    random, session = Random(7), client.session
+    known = sorted(raw.all.objects)
+    for number in range(60):
+        head = random.choice(known) if number % 2 else 0x73F1F8DC
+        body = head.to_bytes(4, "little") + random.randbytes(4 * random.randrange(0, 30))
+        msg_id = await session.msg_factory.allocate_message_identity()
+        message = Message(Plain(body), msg_id, 1, len(body))
+        session_id = random.randbytes(8)
+        packet = mtproto.pack(message, session.salt, session_id, session.auth_key, session.auth_key_id)
+        assert await talk(sandbox, packet)
+    await client.invoke(raw.functions.updates.GetState())
+
+
+class Plain:
+    """Bytes in the place of an object."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def write(self):
+        return self._data
+
+
+async def test_every_call_of_the_api_gets_some_answer(sandbox, client, channel_id):
+    """Calls nobody has built are refused by name, and none of them brings the server down."""
+    refusals = set()
+    for name in dir(raw.functions.messages):
+        function = getattr(raw.functions.messages, name)
+        if name[0].isupper() and getattr(function, "__slots__", None) == []:
+            try:
+                await client.session.invoke(function(), retries=1, timeout=5)
+            except errors.RPCError as refused:
+                refusals.add(refused.ID)
+    assert "SANDBOX_BUG" not in refusals
+    await client.invoke(raw.functions.updates.GetState())

@@ -95,6 +95,15 @@ def test_names_are_shown_as_they_are_and_never_as_markup():
     assert "[red]Ada[/red]" in _shown(replace(quiet_fleet(), accounts=[named]))
 
 
+def test_names_of_strangers_cannot_steer_the_terminal():
+    hostile = "\x1b]0;title\x07\x1b[2J\n\u202egnp.zip"
+    under_way = [replace(busy_fleet().under_way[0], name=hostile, channel=hostile)]
+    held_back = [replace(busy_fleet().held_back[0], name=hostile, reason=hostile)]
+    shown = _shown(replace(busy_fleet(), under_way=under_way, held_back=held_back))
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+    assert "gnp.zip" in shown
+
+
 def test_the_compact_form_is_one_line_with_the_figures_that_matter():
     line = _line(busy_fleet())
     assert "\n" not in line

@@ -19,9 +19,11 @@ from worker.sandbox.ledger.rows import Role
 from worker.sandbox.shaping import Shape
 
 if TYPE_CHECKING:
-    from worker.sandbox.ledger.rows import Message
+    from worker.sandbox.ledger.rows import Account, Message
     from worker.sandbox.render import View
     from worker.sandbox.server import Sandbox
+
+PUBLISHER = "42000000"
 
 
 @command
@@ -34,6 +36,12 @@ async def create_account(
         verifier = await asyncio.to_thread(srp.verifier, password, salt1, salt2)
         sandbox.ledger.accounts.set_password(account.user_id, salt1, salt2, verifier, "")
     return {"user_id": account.user_id}
+
+
+def _publisher(sandbox: Sandbox) -> Account:
+    """The stranger who owns the channels that none of the test's accounts owns."""
+    known = sandbox.ledger.accounts.by_phone(PUBLISHER)
+    return known or sandbox.ledger.accounts.create(PUBLISHER, "Publisher")
 
 
 @command
@@ -50,7 +58,7 @@ async def create_channel(
     hidden_history: bool = False,
 ) -> dict[str, Any]:
     channels = sandbox.ledger.channels
-    owner = account_of(sandbox, (admins or members)[0])
+    owner = account_of(sandbox, admins[0]) if admins else _publisher(sandbox)
     channel = channels.create(title, owner.user_id, broadcast=broadcast and not forum, forum=forum)
     channels.change(
         channel.channel_id,
@@ -62,7 +70,7 @@ async def create_channel(
     sandbox.ledger.messages.add(channel.channel_id, owner.user_id, action=action.write(), kind="service")
     for phone in [*members, *admins]:
         account = account_of(sandbox, phone)
-        if account.user_id != owner.user_id or not admins:
+        if account.user_id != owner.user_id:
             role = Role.ADMIN if phone in admins else Role.MEMBER
             channels.set_role(channel.channel_id, account.user_id, role)
     return {"channel_id": channel.channel_id}

@@ -6,13 +6,12 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 from pyrogram import raw
 from pyrogram.crypto import aes, prime
-from pyrogram.raw.core import TLObject
 
+from worker.sandbox.tl import read
 from worker.sandbox.wire import ige
 from worker.sandbox.wire.envelope import key_id
 from worker.sandbox.wire.rsa_key import RsaKey, inner_message
@@ -109,7 +108,7 @@ class Handshake:
         if self._inner is None:
             raise HandshakeError("set_client_DH_params came before req_DH_params")
         plain = ige.decrypt(query.encrypted_data, *self._temporary_aes())
-        client = TLObject.read(BytesIO(plain[20:]))
+        client = read(plain[20:])
         self._check_hash(plain, client)
         self._check_nonces(client)
         g_b = int.from_bytes(client.g_b, "big")
@@ -137,7 +136,7 @@ class Handshake:
         message = inner_message(self._key, encrypted)
         if message is None:
             raise HandshakeError("the inner data is padded in no known way")
-        inner = TLObject.read(BytesIO(message[20:]))
+        inner = read(message[20:])
         if not isinstance(inner, INNER_DATA):
             raise HandshakeError("the inner data is of an unknown kind")
         if message[:20] != bytes(20):
