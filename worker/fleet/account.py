@@ -100,7 +100,9 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         dc_id=session.dc_id,
         auth_key=session.auth_key,
         on_update=process.wake.set,
+        guard=lease.require,
     )
+    lease.on_lost = gateway.abort
     try:
         await gateway.connect()
         me = await gateway.me()
@@ -147,9 +149,10 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
-    await sets.release_claims_of(deps.database, deps.account.id)
     finished = completed = 0
     while True:
+        # Between rounds nobody works on anything: a claim that is left had its answer lost on the way.
+        await sets.release_claims_of(deps.database, deps.account.id)
         # A person who asks for recovery means it; a pause is for what the fleet does by itself.
         resting = mode.new_work and await _is_paused(process, deps)
         if resting:

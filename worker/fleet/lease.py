@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from worker.errors import LeaseLostError, OutcomeUnknownError, RetryableError
+from worker.errors import LeaseLostError
 from worker.log import get_logger
 from worker.store.accounts import end_lease, extend_lease, take_lease
 from worker.store.locks import LockSession
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from types import TracebackType
     from uuid import UUID
 
@@ -47,6 +47,8 @@ class Lease:
         self._worker_id = worker_id
         self._trusted_until = clock.monotonic() + settings.lease_secs
         self._lost = ""
+        # Ends what must not outlive the lease, before anything is waited for.
+        self.on_lost: Callable[[], None] = lambda: None
 
     @property
     def is_trusted(self) -> bool:
@@ -84,6 +86,7 @@ class Lease:
                     await self.locks.lost.wait()
             await self._beat()
         log.error("lease.lost", account=self._account_id, reason=self._lost)
+        self.on_lost()
         assert self._body is not None
         self._body.cancel()
 
@@ -96,9 +99,9 @@ class Lease:
             )
         except LeaseLostError as error:
             self._lost = str(error)
-        except (RetryableError, OutcomeUnknownError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, without a heartbeat trust runs out
             if self._clock.monotonic() >= self._trusted_until:
-                self._lost = str(error)
+                self._lost = str(error) or repr(error)
         else:
             if owner:
                 self._trusted_until = sent + self._settings.lease_secs

@@ -16,7 +16,7 @@ from worker import __version__
 from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_key
-from worker.errors import FleetError, UserError
+from worker.errors import UserError
 from worker.fleet.governance import Governance, open_governance
 from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
@@ -141,6 +141,7 @@ async def _beat(process: Process) -> None:
     while True:
         try:
             await workers.heartbeat(process.database, process.worker_id, own.memory_info().rss)
-        except FleetError as error:
-            log.warning("worker.heartbeat_failed", reason=str(error))
+        except Exception:
+            # A silent worker is taken for dead: the heartbeat outlives whatever befalls one beat.
+            log.exception("worker.heartbeat_failed")
         await process.clock.sleep(process.settings.lease.heartbeat_secs)

@@ -60,6 +60,8 @@ async def _scan_all(process: Process, deps: Deps) -> None:
                 raise
             except FleetError as error:
                 log.warning("scan.failed", channel=source.title, reason=str(error))
+            except Exception:
+                log.exception("scan.broke", channel=source.title)
 
 
 async def _scan(process: Process, deps: Deps, source: Source) -> None:
@@ -123,11 +125,17 @@ class _Ready:
         """The pipeline has settled the set itself."""
 
     async def hand_back(self, item: Claim, seconds: float) -> None:
+        if not self._deps.trust.is_trusted:
+            # The next owner takes the set back; asking a database that is away would only cost time.
+            return
         with contextlib.suppress(FenceLostError):
             await sets.hand_back(self._deps.database, item, reason=None, wait_seconds=seconds)
 
     async def failed(self, claim: Claim, error: Exception) -> None:
         """What the pipeline raises ends the account's work, unless it is a bug that only this set meets."""
+        if isinstance(error, FenceLostError):
+            log.warning("set.lost", set=claim.set_id, reason=str(error))
+            return
         if isinstance(error, LeaseLostError | AccountUnusableError):
             self._fatal = error
             return

@@ -84,8 +84,8 @@ async def _keep_sweeping(process: Process) -> None:
         await process.clock.sleep(process.settings.lease.lease_secs)
         try:
             await sweep_leftovers(process)
-        except FleetError as error:
-            log.warning("recovery.sweep_failed", reason=str(error))
+        except Exception:
+            log.exception("recovery.sweep_failed")
 
 
 async def _keep_running(process: Process, account: Account, mode: Mode) -> Report:
@@ -95,6 +95,10 @@ async def _keep_running(process: Process, account: Account, mode: Mode) -> Repor
             report = await run_account(process, account, mode)
         except FleetError as error:
             log.warning("account.failed", account=account.id, reason=str(error))
+            report = explain(account.id, error)
+        except Exception as error:
+            # A bug must not take an account out of service until somebody restarts the worker.
+            log.exception("account.broke", account=account.id)
             report = explain(account.id, error)
         if mode.once or process.stopping.is_set():
             return report

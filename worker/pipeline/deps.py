@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 class Trust(Protocol):
     """The account's lease, as far as the steps care."""
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this process certainly still owns the account."""
+        ...
+
     def require(self) -> None:
         """Raise ``LeaseLostError`` unless this process certainly still owns the account."""
         ...

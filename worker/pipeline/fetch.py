@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from worker.errors import ReferenceExpiredError, SetFailedError
 from worker.store.channels import channel_ref
@@ -14,7 +14,7 @@ from worker.telegram.transfer import download
 from worker.workspace.folder import PartFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
     from pathlib import Path
 
     from worker.domain.telegram import ChannelRef, Document
@@ -81,12 +81,22 @@ async def _fetch_part(
             with contextlib.suppress(ReferenceExpiredError):
                 async with contextlib.aclosing(pieces):
                     async for data in pieces:
-                        await asyncio.to_thread(take, data)
+                        await _finished(asyncio.to_thread(take, data))
                         done += len(data)
                         progress.add(len(data))
     finally:
         file.close()
     return FetchedPart(path, part.file_name, part.size, own.digest())
+
+
+async def _finished(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for a thread even when cancelled: it writes to a file that is about to be closed."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from worker.errors import (
     NoAccessError,
     NotBeforeError,
     RefusedError,
-    RetryableError,
     SetFailedError,
 )
 from worker.log import bound, get_logger
@@ -23,6 +22,7 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.store.channels import destination_of
 from worker.store.sets import hand_back, mark_duplicate
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ async def attempt(deps: Deps, claim: Claim) -> str:
 
 
 async def _work(deps: Deps, claim: Claim) -> str:
+    # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
+    await destination_of(deps.database, deps.account.id)
+    if claim.content_hash is not None:
+        known = await deduplicate(deps, claim.content_hash)
+        if isinstance(known, Duplicate):
+            await mark_duplicate(deps.database, claim, known.package_id)
+            return "duplicate"
     fetched = await fetch(deps, claim)
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
     async with only_publisher(deps, fetched.content_hash):
@@ -73,7 +80,9 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
     try:
         parts = [Part(part.file_name, reader) for part, reader in zip(fetched.parts, readers, strict=True)]
         await index(deps, package_id, parts)
-    except RetryableError as error:
+    except LeaseLostError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what is published stays published; the listing is tried again
         log.warning("package.index_failed", package=package_id, reason=str(error))
     finally:
         for reader in readers:

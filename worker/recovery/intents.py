@@ -74,13 +74,16 @@ async def _adopt(deps: Deps, intent: Intent) -> Intent:
         for item in page:
             cursor = item.message_id if isinstance(item, Message) else item
             marker = find_marker(item.text) if isinstance(item, Message) else None
-            if marker is None or marker.content_hash != intent.content_hash or marker.offset not in missing:
+            part = missing.get(marker.offset) if marker is not None else None
+            if marker is None or part is None or marker.content_hash != intent.content_hash:
                 continue
-            assert isinstance(item, Message)
-            part = missing.pop(marker.offset)
-            document_id = item.document.document_id if item.document else None
+            # A caption alone proves nothing: the bytes have to be there too.
+            document = item.document if isinstance(item, Message) else None
+            if document is None or document.size != part.plan.length:
+                continue
+            del missing[marker.offset]
             await uploads.mark_sent(
-                deps.database, intent, part.plan.ordinal, message_id=cursor, document_id=document_id
+                deps.database, intent, part.plan.ordinal, message_id=cursor, document_id=document.document_id
             )
             log.info("intent.adopted", upload=intent.upload_id, part=part.plan.ordinal, message=cursor)
     return await uploads.reload(deps.database, intent)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import Part
-from worker.errors import FleetError, LeaseLostError
+from worker.errors import LeaseLostError
 from worker.log import get_logger
 from worker.pipeline.index import index
 from worker.store.channels import channel_ref
-from worker.store.packages import PendingPackage, pending_of
+from worker.store.packages import PendingPackage, note_failure, pending_of
 from worker.store.sets import parts_of
 from worker.telegram.remote_reader import RemoteReader
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
 
 log = get_logger(__name__)
+_MAX_ATTEMPTS = 5
 
 
 async def complete_pending(deps: Deps) -> int:
@@ -28,8 +29,10 @@ async def complete_pending(deps: Deps) -> int:
             completed += 1
         except LeaseLostError:
             raise
-        except FleetError as error:
-            log.warning("package.still_pending", package=pending.package_id, reason=str(error))
+        except Exception as error:  # noqa: BLE001 - one hostile archive must not stop the account
+            reason = str(error).splitlines()[0][:500] or repr(error)
+            log.warning("package.still_pending", package=pending.package_id, reason=reason)
+            await note_failure(deps.database, pending.package_id, reason, give_up_after=_MAX_ATTEMPTS)
     return completed
 
 

@@ -46,7 +46,8 @@ class Destination:
 async def record_seen(database: Database, account_id: int, infos: list[ChannelInfo]) -> None:
     """Keep what an account sees: the channels, that it is in them, and how it addresses them."""
     async with database.transaction("channels.seen") as connection:
-        for info in infos:
+        # In one order for all: accounts that start together see the same channels in different orders.
+        for info in sorted(infos, key=lambda info: info.ref.telegram_id):
             values = {
                 "account": account_id,
                 "telegram_id": info.ref.telegram_id,

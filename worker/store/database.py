@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from worker import faults
@@ -32,6 +33,13 @@ _CONNECTION_TROUBLE = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    # Not the connection's fault, but of the same kind: the transaction is undone and may be tried again.
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.SerializationError,
+    asyncpg.InsufficientResourcesError,
+    # Every pooled connection was in use for as long as anybody should wait for one.
+    PoolTimeoutError,
 )
 
 
@@ -92,14 +100,20 @@ class Database:
         try:
             async with self._engine.connect() as connection:
                 yield connection
-        except (DBAPIError, OSError, TimeoutError) as error:
+        except (DBAPIError, PoolTimeoutError, OSError, TimeoutError) as error:
             if is_disconnect(error):
-                raise RetryableError(f"PostgreSQL at {printable(self.address)} is not reachable") from error
+                what = f"PostgreSQL at {printable(self.address)} did not do it: {_cause(error)}"
+                raise RetryableError(what) from error
             raise
 
     async def close(self) -> None:
         """Close every pooled connection."""
         await self._engine.dispose()
+
+
+def _cause(error: BaseException) -> str:
+    origin = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(origin).splitlines()[0][:200] if str(origin) else type(origin).__name__
 
 
 def is_disconnect(error: BaseException) -> bool:

@@ -31,6 +31,9 @@ class PendingPackage:
     channel_id: int
 
 
+_MOST = 2**63 - 1
+
+
 async def package_with(connection: AsyncConnection, content_hash: bytes) -> int | None:
     """The published package of this content, if there is one. A withdrawn one does not count."""
     query = text("SELECT id FROM packages WHERE content_hash = :hash AND state = 'published'")
@@ -136,8 +139,8 @@ def _file_values(package_id: int, ordinal: int, file: Entry) -> dict[str, Any]:
         "ordinal": ordinal,
         # PostgreSQL's text knows every character but this one.
         "path": file.path.replace("\0", "\ufffd"),
-        "size": file.size,
-        "compressed": file.compressed_size,
+        "size": _bounded(file.size),
+        "compressed": _bounded(file.compressed_size),
         "crc32": file.crc32,
         "modified": _local_time(file.modified),
         "is_dir": file.is_dir,
@@ -145,8 +148,35 @@ def _file_values(package_id: int, ordinal: int, file: Entry) -> dict[str, Any]:
     }
 
 
+def _bounded(size: int | None) -> int | None:
+    """A lying header may claim more than a bigint holds."""
+    return None if size is None else min(size, _MOST)
+
+
 def _local_time(text_: str | None) -> datetime | None:
     return None if text_ is None else datetime.fromisoformat(text_).replace(tzinfo=None)
+
+
+async def note_failure(database: Database, package_id: int, reason: str, *, give_up_after: int) -> None:
+    """The listing did not come about; after so many attempts the package is marked and left alone."""
+    async with database.transaction("packages.failure") as connection:
+        values = {"id": package_id, "reason": reason, "most": give_up_after}
+        await connection.execute(_FAILURE, values)
+        await connection.execute(
+            text("""
+                UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
+                WHERE state = 'published' AND package_id IN (SELECT id FROM packages WHERE id = :id
+                    AND metadata = 'failed')
+            """),
+            {"id": package_id},
+        )
+
+
+_FAILURE = text("""
+    UPDATE packages SET metadata_attempts = metadata_attempts + 1, metadata_reason = :reason,
+        metadata = CASE WHEN metadata_attempts + 1 >= :most THEN 'failed' ELSE metadata END
+    WHERE id = :id AND metadata = 'pending'
+""")
 
 
 async def pending_of(database: Database, account_id: int) -> list[PendingPackage]:

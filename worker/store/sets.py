@@ -43,6 +43,7 @@ class Claim:
     format: str
     total_size: int
     attempts: int
+    content_hash: bytes | None
     parts: tuple[SourcePart, ...]
 
 
@@ -50,7 +51,8 @@ _CLAIM = """
     UPDATE archive_sets s SET state = 'claimed', claimed_by = :account, claim_worker_id = :worker,
         fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
     FROM channels c WHERE c.id = s.channel_id AND s.id = ({chosen})
-    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts
+    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts,
+        s.content_hash
 """
 # Relies on archive_sets_claimable. A set with an open intent belongs to the intent's account until it ends.
 _NEXT = text(
@@ -120,6 +122,7 @@ async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
         format=row.format,
         total_size=row.total_size,
         attempts=row.attempts,
+        content_hash=row.content_hash,
         parts=tuple(SourcePart(*part) for part in parts),
     )
 
@@ -156,7 +159,9 @@ _TO_PACKAGE = text(f"""
     UPDATE archive_sets SET state = :state, package_id = :package, reason = NULL, {_UNCLAIM} WHERE id = :set
 """)
 _TO_WAITING = text(f"""
-    UPDATE archive_sets SET state = :state, reason = :reason, attempts = attempts + :counted,
+    UPDATE archive_sets SET state = CASE WHEN EXISTS
+            (SELECT FROM uploads u WHERE u.set_id = archive_sets.id AND u.state = 'open')
+        THEN 'ready' ELSE :state END, reason = :reason, attempts = attempts + :counted,
         not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
     WHERE id = :set
 """)

@@ -9,8 +9,9 @@ from pyrogram import raw
 from pyrogram.session import Auth
 
 from worker.errors import FleetError, RetryableError
+from worker.log import get_logger
 from worker.telegram.client import FleetClient, Server
-from worker.telegram.failures import failure
+from worker.telegram.failures import library_failure
 from worker.telegram.session import FleetSession
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from worker.telegram.storage import MemoryStorage
 
+log = get_logger(__name__)
 FIRST_DC = 2
 # Where each data centre is first looked for; a configured server stands for all of them.
 _ADDRESSES = {
@@ -34,8 +36,15 @@ class Connections:
     """Opens sessions as they are needed and closes them all at the end."""
 
     def __init__(
-        self, server: Server, storage: MemoryStorage, *, deadline: float, on_update: Callable[[], None]
+        self,
+        server: Server,
+        storage: MemoryStorage,
+        *,
+        deadline: float,
+        on_update: Callable[[], None],
+        guard: Callable[[], None],
     ) -> None:
+        self._guard = guard
         self._server = server
         self._storage = storage
         self._deadline = deadline
@@ -75,9 +84,13 @@ class Connections:
                 session = await self._start(dc_id, self._storage.main_key, is_media=True)
             else:
                 session = await self._start(dc_id, await self._agree_on_key(dc_id), is_media=True)
-                exported = await self.call(raw.functions.auth.ExportAuthorization(dc_id=dc_id))
-                query = raw.functions.auth.ImportAuthorization(id=exported.id, bytes=exported.bytes)
-                await session.call(query, deadline=self._deadline)
+                try:
+                    exported = await self.call(raw.functions.auth.ExportAuthorization(dc_id=dc_id))
+                    query = raw.functions.auth.ImportAuthorization(id=exported.id, bytes=exported.bytes)
+                    await session.call(query, deadline=self._deadline)
+                except BaseException:
+                    await session.stop()
+                    raise
             self._sessions[dc_id] = session
             return session
 
@@ -86,19 +99,20 @@ class Connections:
         session = FleetSession(
             self._client, dc_id, host, port, key, self._server.test_servers, is_media=is_media
         )
+        session.guard = self._guard
         try:
             async with asyncio.timeout(self._deadline):
                 await session.start()
                 await session.is_started.wait()
         except TimeoutError:
             await session.stop()
-            raise RetryableError("Telegram does not answer") from None
+            raise session.broken or RetryableError("Telegram does not answer") from None
         except FleetError:
             raise
         except Exception as error:
             # The library maps refusals at the start of a session to classes of its own.
             await session.stop()
-            raise _start_failure(error) from error
+            raise library_failure(error) from error
         return session
 
     async def _agree_on_key(self, dc_id: int) -> bytes:
@@ -113,16 +127,16 @@ class Connections:
             return _TEST_ADDRESSES[dc_id], 80
         return _ADDRESSES[dc_id], 443
 
+    def abort(self) -> None:
+        """Cut every connection at once, without a word."""
+        for session in [*self._sessions.values(), *([self.main] if self.main else [])]:
+            session.abort()
+
     async def close(self) -> None:
         """Close every connection; returns when all of them are down."""
         sessions = [*self._sessions.values(), *([self.main] if self.main else [])]
         self._sessions.clear()
         self.main = None
-        await asyncio.gather(*(session.stop() for session in sessions))
-
-
-def _start_failure(error: Exception) -> FleetError:
-    code, text = getattr(error, "CODE", None), getattr(error, "ID", None)
-    if isinstance(code, int) and isinstance(text, str):
-        return failure("connect", code, text)
-    return RetryableError(f"the connection to Telegram failed: {error!r}")
+        for ended in await asyncio.gather(*(session.stop() for session in sessions), return_exceptions=True):
+            if isinstance(ended, Exception):
+                log.warning("telegram.close_failed", error=repr(ended))

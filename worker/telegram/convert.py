@@ -10,9 +10,14 @@ from pyrogram import raw
 from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message
 
 
+def clean(text: str | None) -> str:
+    """Text as PostgreSQL can keep it: it knows every character but one."""
+    return (text or "").replace("\0", "\ufffd")
+
+
 def to_me(user: Any) -> Me:
     """The account itself."""
-    name = " ".join(part for part in (user.first_name, user.last_name) if part)
+    name = clean(" ".join(part for part in (user.first_name, user.last_name) if part))
     return Me(user.id, name, user.username, is_premium=bool(user.premium))
 
 
@@ -25,7 +30,7 @@ def to_channel(chat: Any) -> ChannelInfo | None:
     can_post = bool(chat.creator or chat.megagroup or (rights is not None and rights.post_messages))
     return ChannelInfo(
         ref=ChannelRef(chat.id, chat.access_hash),
-        title=chat.title,
+        title=clean(chat.title),
         username=chat.username,
         kind=kind,
         is_protected=bool(chat.noforwards),
@@ -41,7 +46,7 @@ def to_message(message: Any) -> Message | None:
     return Message(
         message_id=message.id,
         date=datetime.fromtimestamp(message.date, UTC),
-        text=message.message or "",
+        text=clean(message.message),
         is_ours=bool(message.out),
         document=to_document(message.media),
         poster_id=_peer_id(message.from_id),
@@ -79,8 +84,8 @@ def to_document(media: Any) -> Document | None:
         reference=document.file_reference,
         dc_id=document.dc_id,
         size=document.size,
-        file_name=names[0] if names else "",
-        mime_type=document.mime_type,
+        file_name=clean(names[0]) if names else "",
+        mime_type=clean(document.mime_type),
     )
 
 

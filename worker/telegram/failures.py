@@ -54,7 +54,7 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
     if text == "SESSION_PASSWORD_NEEDED":
         return PasswordNeededError(what, remedy="give the account's password")
     if code == 401 or text == "AUTH_KEY_DUPLICATED":
-        return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
+        return AccountUnusableError(what, remedy="log the account in again: worker accounts add")
     if text in _NO_ACCESS:
         return NoAccessError(what, remedy="check that the account is a member with the right to do this")
     if found := _PART_MISSING.search(text):
@@ -71,3 +71,15 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
     if code < 0 or code >= 500:
         return RetryableError(what)
     return RefusedError(what)
+
+
+def library_failure(error: BaseException) -> FleetError:
+    """What the client library raised by itself, as while it connects."""
+    if type(error).__name__ == "AuthKeyNotFound":
+        return AccountUnusableError(
+            "Telegram does not know this session", remedy="log the account in again: worker accounts add"
+        )
+    code, text = getattr(error, "CODE", None), getattr(error, "ID", None)
+    if isinstance(code, int) and isinstance(text, str):
+        return failure("connect", code, text)
+    return RetryableError(f"the connection to Telegram failed: {error!r}")

@@ -39,11 +39,14 @@ class Gateway:
         dc_id: int | None = None,
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
+        guard: Callable[[], None] = _nothing,
     ) -> None:
         self._server = server
         self.permission = permission
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
-        self.connections = Connections(server, self._storage, deadline=deadline, on_update=on_update)
+        self.connections = Connections(
+            server, self._storage, deadline=deadline, on_update=on_update, guard=guard
+        )
 
     async def connect(self) -> None:
         """Open the main connection; a fresh account agrees on a key first."""
@@ -52,6 +55,10 @@ class Gateway:
     async def close(self) -> None:
         """Close every connection."""
         await self.connections.close()
+
+    def abort(self) -> None:
+        """Cut every connection now; nothing is sent any more."""
+        self.connections.abort()
 
     @property
     def session(self) -> tuple[int, bytes]:

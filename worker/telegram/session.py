@@ -7,23 +7,68 @@ blindly may be applied twice. Here a call is sent once, and what became of it is
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 from pyrogram.crypto import mtproto
 from pyrogram.session import Session
-from pyrogram.session.session import Result
+from pyrogram.session.session import Result, TransportError
 
 from worker import faults
-from worker.errors import OutcomeUnknownError, RetryableError
-from worker.telegram.failures import failure
+from worker.errors import FleetError, OutcomeUnknownError, RetryableError
+from worker.telegram.failures import failure, library_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Salts and clocks are corrected by the answer; a server that keeps refusing is not worth more tries.
 _CORRECTIONS = 3
+# A call that has not left by then has certainly not been applied; shorter than any call's deadline.
+_START_SECONDS = 4.0
+
+
+def _nothing() -> None:
+    """Nobody guards this session."""
 
 
 class FleetSession(Session):
-    """A session of the library whose waiting callers learn at once when its connection is lost."""
+    """A session of the library whose waiting callers learn at once when its connection is lost.
+
+    ``guard`` is called right before every write to the socket and before every reconnection, and raises when
+    nothing may be sent any more. ``broken`` is why the session will never work again.
+    """
+
+    guard: Callable[[], None] = staticmethod(_nothing)
+    broken: FleetError | None = None
+
+    async def start(self) -> None:
+        self.guard()
+        await super().start()
+
+    async def restart(self) -> None:
+        """Reconnect, as the library does by itself; a refusal for good is kept for the next caller."""
+        try:
+            await super().restart()
+        except Exception as error:  # noqa: BLE001 - the library runs this in a task that nobody awaits
+            self._break(error if isinstance(error, FleetError) else library_failure(error))
+
+    async def recv_worker(self) -> None:
+        try:
+            await super().recv_worker()
+        except TransportError as error:
+            self._break(library_failure(error))
+
+    def _break(self, error: FleetError) -> None:
+        if not isinstance(error, RetryableError):
+            self.broken = error
+        self._wake_callers()
+
+    def abort(self) -> None:
+        """Cut the connection now, and stay away."""
+        self._must_stay_stopped = True
+        writer = self.connection.protocol.writer if self.connection and self.connection.protocol else None
+        if writer is not None:
+            writer.transport.abort()
 
     async def call(self, query: Any, *, deadline: float) -> Any:
         """Send one call; return its answer or raise.
@@ -50,10 +95,12 @@ class FleetSession(Session):
         raise RetryableError(f"{method}: the server keeps refusing the message")
 
     async def _exchange(self, method: str, query: Any) -> Any:
+        if self.broken is not None:
+            raise self.broken
         try:
-            await asyncio.wait_for(self.is_started.wait(), self.WAIT_TIMEOUT)
+            await asyncio.wait_for(self.is_started.wait(), _START_SECONDS)
         except TimeoutError:
-            raise RetryableError(f"{method}: not connected to Telegram") from None
+            raise self.broken or RetryableError(f"{method}: not connected to Telegram") from None
         message = await self.msg_factory.create(query)
         result = self.results[message.msg_id] = Result()
         try:
@@ -79,6 +126,7 @@ class FleetSession(Session):
         if protocol.writer is None or protocol.writer.is_closing():
             # The library would drop it silently here.
             raise RetryableError(f"{method}: not connected to Telegram")
+        self.guard()
         try:
             await self.connection.send(packed)
         except (OSError, TimeoutError) as error:
@@ -86,5 +134,8 @@ class FleetSession(Session):
 
     async def _stop(self) -> None:
         await super()._stop()
+        self._wake_callers()
+
+    def _wake_callers(self) -> None:
         for result in self.results.values():
             result.event.set()

@@ -50,7 +50,8 @@ class Workspace:
         """The processes whose folders are on this disk, but for this one."""
         if not self._root.exists():
             return []
-        return [uuid.UUID(path.name) for path in sorted(self._root.iterdir()) if path != self._own]
+        found = (_worker_of(path) for path in sorted(self._root.iterdir()) if path != self._own)
+        return [worker_id for worker_id in found if worker_id is not None]
 
     async def remove_of(self, workers: Collection[uuid.UUID]) -> int:
         """Remove what dead processes left; how many folders."""
@@ -58,6 +59,14 @@ class Workspace:
             with faults.around("workspace.sweep"):
                 await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
         return len(workers)
+
+
+def _worker_of(path: Path) -> uuid.UUID | None:
+    """Whose folder this is; None for what others put there (a NAS adds folders of its own)."""
+    try:
+        return uuid.UUID(path.name)
+    except ValueError:
+        return None
 
 
 class PartFile:
