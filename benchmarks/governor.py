@@ -25,7 +25,7 @@ from worker.demo.run import demo_settings
 from worker.demo.stage import CODE, open_telegram
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
-from worker.fleet.setup import log_in
+from worker.fleet.setup import Login, log_in
 from worker.store import accounts, migrations
 from worker.store.database import Database
 from worker.store.embedded import open_cluster
@@ -84,15 +84,8 @@ class Bench:
             return CODE
 
         async with open_governance(self.database, self.settings.rate_limits, SystemClock()) as governance:
-            account = await log_in(
-                self.database,
-                self.sealer,
-                telegram_server(self.settings),
-                PHONE,
-                governance=governance,
-                ask_code=code,
-                deadline=15,
-            )
+            login = Login(self.database, self.sealer, telegram_server(self.settings), governance, 15)
+            account = await log_in(login, PHONE, ask_code=code, ask_password=code)
         self.account = account.id
 
     async def transfer(self, opening) -> float:  # noqa: ANN001  # open_governance or ungoverned
