@@ -4,8 +4,9 @@
 
 Downloads a file and uploads it again over a real connection to the loopback Telegram, in turn with the
 governor and with a permission that lets everything pass; only this process's own CPU time counts, so that a
-busy machine disturbs neither side. Since runs differ by more than the governor costs, its own work per part
-is measured alone as well. Exits 1 unless both are below 2 %.
+busy machine disturbs neither side. Runs differ by about as much as is allowed, so what the governor does for
+each part, and what its watch for blocks takes per second, is measured alone as well. That sum decides: exits
+1 unless it is below 2 %.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from worker.demo.run import demo_settings
 from worker.demo.stage import CODE, open_telegram
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
-from worker.fleet.setup import log_in
+from worker.fleet.setup import Login, log_in
 from worker.store import accounts, migrations
 from worker.store.database import Database
 from worker.store.embedded import open_cluster
@@ -37,6 +38,7 @@ MIB = 1024 * 1024
 PHONE = "+10000000001"
 PROMISED = 0.02
 PARTS = 100_000
+WATCHED_SECONDS = 15.0
 
 
 class Pass:
@@ -84,19 +86,12 @@ class Bench:
             return CODE
 
         async with open_governance(self.database, self.settings.rate_limits, SystemClock()) as governance:
-            account = await log_in(
-                self.database,
-                self.sealer,
-                telegram_server(self.settings),
-                PHONE,
-                governance=governance,
-                ask_code=code,
-                deadline=15,
-            )
+            login = Login(self.database, self.sealer, telegram_server(self.settings), governance, 15)
+            account = await log_in(login, PHONE, ask_code=code, ask_password=code)
         self.account = account.id
 
-    async def transfer(self, opening) -> float:  # noqa: ANN001  # open_governance or ungoverned
-        """CPU seconds of one download and one upload."""
+    async def transfer(self, opening) -> tuple[float, float]:  # noqa: ANN001  # open_governance or ungoverned
+        """CPU seconds and seconds of one download and one upload."""
         session = await accounts.load_session(self.database, self.sealer, self.account)
         async with opening(self.database, self.settings.rate_limits, SystemClock()) as governance:
             gateway = Gateway(
@@ -113,9 +108,9 @@ class Bench:
                 document = found[self.message].document
                 assert document is not None
                 await self._move(gateway, document, DOWN_BYTES)  # opens the file connection
-                started = time.process_time()
+                started, cpu = time.monotonic(), time.process_time()
                 await self._move(gateway, document, self.size)
-                return time.process_time() - started
+                return time.process_time() - cpu, time.monotonic() - started
             finally:
                 await gateway.close()
 
@@ -148,6 +143,20 @@ class Bench:
             governed = await measure(governance.permission(self.account))
         return (governed - await measure(Pass())) / PARTS
 
+    async def watch(self) -> float:
+        """CPU seconds per second that hearing of blocks and writing counts takes."""
+        async with (
+            open_governance(self.database, self.settings.rate_limits, SystemClock()) as governance,
+            governance.permission(self.account).parts("upload.getFile", lambda: None) as parts,
+        ):
+            await parts.permit()
+            await asyncio.sleep(2)  # the connections are made, the first clean-up is done
+            started, cpu = time.monotonic(), time.process_time()
+            while time.monotonic() - started < WATCHED_SECONDS:
+                parts.done()  # there is something to write each time
+                await asyncio.sleep(0.5)
+            return (time.process_time() - cpu) / (time.monotonic() - started)
+
 
 async def run(folder: Path, url: str, mib: int, rounds: int) -> int:
     database = Database(url)
@@ -162,22 +171,28 @@ async def run(folder: Path, url: str, mib: int, rounds: int) -> int:
             demo_settings(folder, telegram), database, made["channel_id"], posted["message_id"], mib
         )
         await bench.log_in()
-        governed, free = [], []
+        governed, free, durations = [], [], []
         for number in range(rounds):
             # Who goes first changes, so that neither always meets the warmer machine.
             for opening in (open_governance, ungoverned) if number % 2 else (ungoverned, open_governance):
-                seconds = await bench.transfer(opening)
+                seconds, duration = await bench.transfer(opening)
+                durations.append(duration)
                 (governed if opening is open_governance else free).append(seconds)
-                print(f"  {opening.__name__:16} {seconds:6.2f} CPU s", flush=True)
-        per_part = await bench.own_work()
+                print(f"  {opening.__name__:16} {seconds:6.2f} CPU s in {duration:.1f} s", flush=True)
+        per_part, watch = await bench.own_work(), await bench.watch()
     await database.close()
     with_it, without = statistics.median(governed), statistics.median(free)
     parts = mib * MIB // DOWN_BYTES + mib * MIB // UP_BYTES
-    added, own = with_it / without - 1, per_part * parts / without
+    own, watching = per_part * parts, watch * statistics.median(durations)
+    share = (own + watching) / without
     print(f"{mib} MiB down and up: {without:.2f} CPU s without the governor, {with_it:.2f} with it")
-    print(f"  difference of the medians {added:+.2%} (below {PROMISED:.0%})")
-    print(f"  its own work: {per_part * 1e6:.2f} µs for each of {parts} parts, {own:.3%} of the transfer")
-    return 0 if added < PROMISED and own < PROMISED else 1
+    print(f"  difference of the medians {with_it / without - 1:+.2%}")
+    print(
+        f"  its work: {per_part * 1e6:.2f} µs for each of {parts} parts, {own / without:.3%} of the transfer"
+    )
+    print(f"  its watch: {watch * 1e3:.2f} ms per second, {watching / without:.2%} of the transfer")
+    print(f"  both: {share:.2%} (below {PROMISED:.0%})")
+    return 0 if share < PROMISED else 1
 
 
 def main() -> int:
