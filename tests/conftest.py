@@ -6,12 +6,17 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import asyncpg
+import hypothesis
 import pytest
 from postgres_server import LABEL_VARIABLE, URL_VARIABLE, open_server
 from sqlalchemy.engine import make_url
 
 from worker.store import migrations
 from worker.store.database import Database
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("fleet", deadline=None)
+hypothesis.settings.load_profile("fleet")
 
 _server = contextlib.ExitStack()
 _numbers = itertools.count(1)

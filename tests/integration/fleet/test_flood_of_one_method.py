@@ -61,7 +61,7 @@ async def _stop(world, pid):
 
 
 # The promise is a rest of one to two seconds; a machine that is busy with other tests may answer later.
-@pytest.mark.parametrize(("seconds", "latest"), [(5, 3.0), pytest.param(20, 2.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seconds", "latest"), [(10, 3.0), pytest.param(20, 2.0, marks=pytest.mark.long)])
 async def test_only_that_method_of_that_account_stops(world, seconds, latest):
     # Sets that are found already, so that there is something to transfer while nothing can be scanned.
     await world.admin.kick(world.sources[0], OTHER)
