@@ -173,3 +173,25 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
         ["unsafe-paths"],
     )
     assert await packages.pending_of(database, 1) == []
+
+
+async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    intent = await _intend(database, claim)
+    await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
+    package_id = await packages.record_stub(database, claim, await uploads.reload(database, intent), None)
+    for _ in range(3):
+        await packages.note_failure(database, package_id, "the source is gone", give_up_after=3)
+    row = await raw.fetchrow("SELECT state, metadata, metadata_reason, metadata_attempts FROM packages")
+    assert tuple(row) == ("published", "failed", "the source is gone", 3)
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
+    assert await packages.pending_of(database, 1) == []
+
+
+async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker):
+    await _add_set(raw, 1)
+    claim = await sets.claim_next(database, 1, worker)
+    await _intend(database, claim)
+    await sets.hand_back(database, claim, reason="refused", wait_seconds=0, counts=True, give_up=True)
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "ready"
