@@ -32,7 +32,7 @@ demo: install ## the whole product on an embedded PostgreSQL and a loopback Tele
 	@$(BIN)/worker demo --state .worker/demo
 
 test: install ## all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m "not long"
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -53,7 +53,7 @@ lock: install ## pin the dependencies anew (needs uv)
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/crash
 
 fuzz: install ## damage archives for minutes and see that nothing crashes or hangs
 	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) tests/integration/archives/test_archive_fuzz.py

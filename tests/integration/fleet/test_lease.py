@@ -15,6 +15,7 @@ from worker.store import workers
 
 _KILL_LOCK_HOLDERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 QUICK = LeaseSettings(lease_secs=5, heartbeat_secs=0.05)
 

@@ -50,6 +50,7 @@ async def test_a_killed_backend_is_noticed_at_once_and_everything_after_it_fails
     connection = await asyncpg.connect(database_url)
     await connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
     await connection.close()
     async with asyncio.timeout(5):
