@@ -11,7 +11,7 @@ from worker.domain.archive_name import Scheme, recognise
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.channels import advance_cursor, note_read_to_end
-from worker.store.source_files import FoundArchive, keep_found
+from worker.store.source_files import FoundFile, keep_found
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
@@ -27,7 +27,7 @@ async def scan_page(deps: Deps, source: Source) -> Source | None:
     if not page:
         await note_read_to_end(deps.database, source)
         return None
-    found = [archive for item in page if (archive := find_archive(item, source)) is not None]
+    found = [file for item in page if (file := find_file(item, source)) is not None]
     last = page[-1]
     newest = last.message_id if isinstance(last, Message) else last
     async with deps.database.transaction("scan.page") as connection:
@@ -37,13 +37,13 @@ async def scan_page(deps: Deps, source: Source) -> Source | None:
     return source.moved_to(newest)
 
 
-def find_archive(item: Message | int, source: Source) -> FoundArchive | None:
-    """The archive that this message is, if it is one by itself."""
+def find_file(item: Message | int, source: Source) -> FoundFile | None:
+    """The file of this message, if it has one. Whatever it is, the cursor must not pass it unseen."""
     if not isinstance(item, Message) or item.document is None:
         return None
     name = recognise(item.document.file_name)
     if name is None or name.scheme is not Scheme.SINGLE:
-        return None
+        return FoundFile(item, None, None)
     protected = (source.is_protected or item.is_protected) and not source.allow_protected
     reason = PROTECTED if protected else "it is empty" if item.document.size == 0 else None
-    return FoundArchive(item, name.format.value, reason)
+    return FoundFile(item, name.format.value, reason)

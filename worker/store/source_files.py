@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundArchive:
-    """A file message that is an archive by itself."""
+class FoundFile:
+    """A file message. ``format`` is set if it is an archive by itself; others wait to be grouped."""
 
     message: Message
-    format: str
+    format: str | None
     skip_reason: str | None
 
 
@@ -41,8 +41,11 @@ _INSERT_SET = text("""
 """)
 
 
-async def keep_found(connection: AsyncConnection, source: Source, found: list[FoundArchive]) -> int:
-    """Write rows for what was found, inside the scan's transaction. What is known already stays as it is."""
+async def keep_found(connection: AsyncConnection, source: Source, found: list[FoundFile]) -> int:
+    """Write a row for every file, inside the scan's transaction; how many new sets came of them.
+
+    What is known already stays as it is.
+    """
     kept = 0
     for item in found:
         message, document = item.message, item.message.document
@@ -63,7 +66,7 @@ async def keep_found(connection: AsyncConnection, source: Source, found: list[Fo
             "posted": message.date,
         }
         file_id = (await connection.execute(_INSERT_FILE, values)).scalar_one_or_none()
-        if file_id is None:
+        if file_id is None or item.format is None:
             continue
         state = "skipped" if item.skip_reason else "ready"
         made = {"format": item.format, "state": state, "reason": item.skip_reason, "file": file_id}
