@@ -46,13 +46,13 @@ MUTANTS = [
         "the intent is ignored: nothing is looked for, and ids are made anew",
         (
             ("worker/recovery/intents.py", "    while missing and (page :=", "    while False and (page :="),
-            ("worker/pipeline/publish.py", "random_id=part.random_id", "random_id=secrets.randbits(63)"),
+            ("worker/pipeline/publish.py", "posting, part.random_id)", "posting, secrets.randbits(63))"),
         ),
         "tests/crash/test_race.py::test_a_message_applied_without_an_answer_is_adopted_not_sent_again",
     ),
     Mutant(
         "a retry sends with a fresh random_id",
-        (("worker/pipeline/publish.py", "random_id=part.random_id", "random_id=secrets.randbits(63)"),),
+        (("worker/pipeline/publish.py", "posting, part.random_id)", "posting, secrets.randbits(63))"),),
         "tests/crash/test_race.py::test_a_message_that_is_applied_late_is_not_sent_twice",
     ),
     Mutant(
