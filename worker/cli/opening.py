@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import functools
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,12 +19,9 @@ from worker.store.database import Database
 from worker.store.embedded import open_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from worker.config.settings import Settings
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +40,6 @@ def fail(error: FleetError) -> None:
     """One line that says what and what to do, and the class's exit code."""
     click.echo(f"worker: {log.redact_text(str(error))}", err=True)
     sys.exit(error.exit_code)
-
-
-def command(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Run an async command; expected failures become one line on stderr, never a traceback."""
-
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with readable_errors():
-            return asyncio.run(function(*args, **kwargs))
-        raise AssertionError("readable_errors always exits")
-
-    return run
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
 from worker.pipeline.posting import Posting, post
@@ -40,7 +41,7 @@ async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
 
 
 def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]:
-    files = [OriginalFile(part.file_name, part.size) for part in claim.parts]
+    files = [OriginalFile(clean_file_name(part.file_name), part.size) for part in claim.parts]
     starts = _starts([file.size for file in files])
     for ordinal, part in enumerate(split_plan(files, limit).parts):
         source = claim.parts[part.file_index]

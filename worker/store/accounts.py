@@ -139,7 +139,7 @@ async def load_session(database: Database, sealer: Sealer, account_id: int) -> S
         query = text("SELECT dc_id, sealed_key FROM account_keys WHERE account_id = :account AND is_main")
         row = (await connection.execute(query, {"account": account_id})).one_or_none()
     if row is None:
-        raise UserError(f"account {account_id} is not logged in", remedy="run: worker accounts login")
+        raise UserError(f"account {account_id} is not logged in", remedy="run: worker accounts add")
     return StoredSession(row.dc_id, sealer.open(row.sealed_key, purpose=_purpose(account_id, row.dc_id)))
 
 
