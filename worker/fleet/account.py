@@ -14,7 +14,7 @@ from worker.fleet.lease import Lease, lease_account
 from worker.fleet.operations import reporting
 from worker.fleet.operations_text import needs_login_text
 from worker.fleet.progress import recording
-from worker.fleet.rounds import run_round
+from worker.fleet.rounds import Rounds
 from worker.flow.outbox import Outbox
 from worker.log import bound, get_logger
 from worker.pipeline.deps import Deps
@@ -150,6 +150,8 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
     finished = completed = 0
+    obstacle = None
+    rounds = Rounds(process, deps, once=mode.once)
     while True:
         # Between rounds nobody works on anything: a claim that is left had its answer lost on the way.
         await sets.release_claims_of(deps.database, deps.account.id)
@@ -161,12 +163,16 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
             finished += await finish_open_intents(deps)
             completed += await complete_pending(deps)
         if mode.new_work and not resting:
-            await run_round(process, deps)
+            obstacle = await rounds.run()
         if mode.once or process.stopping.is_set():
             return Report(
-                deps.account.id, "finished", intents_finished=finished, metadata_completed=completed
+                deps.account.id,
+                "finished",
+                str(obstacle or ""),
+                intents_finished=finished,
+                metadata_completed=completed,
             )
-        await process.wait_for_work(await _until_next_round(process, deps))
+        await rounds.rest(await _until_next_round(process, deps))
 
 
 async def _is_paused(process: Process, deps: Deps) -> bool:

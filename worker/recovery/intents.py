@@ -13,11 +13,12 @@ from worker.domain.marker import find_marker
 from worker.domain.telegram import Message
 from worker.errors import BusyError, FenceLostError, FleetError, LeaseLostError, SetFailedError
 from worker.log import get_logger
+from worker.pipeline.claim import reserve_disk
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
-from worker.pipeline.run import index_fetched
+from worker.pipeline.run import index_fetched, tidy
 from worker.store import uploads
 from worker.store.channels import channel_ref
 from worker.store.sets import claim_set, hand_back
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def finish_open_intents(deps: Deps) -> int:
-    """End every upload this account has begun, oldest first; how many were ended."""
+async def finish_open_intents(deps: Deps, *, due_only: bool = False) -> int:
+    """End every upload this account has begun and left, oldest first; how many were ended."""
     ended = 0
-    for upload_id in await uploads.open_intents_of(deps.database, deps.account.id):
+    for upload_id in await uploads.open_intents_of(deps.database, deps.account.id, due_only=due_only):
         try:
             await _finish(deps, upload_id)
             ended += 1
@@ -62,7 +63,7 @@ async def _finish(deps: Deps, upload_id: int) -> None:
                 await hand_back(deps.database, claim, reason=str(error), wait_seconds=wait)
             raise
         finally:
-            await deps.workspace.remove(claim.set_id, claim.fence)
+            await tidy(deps, claim)
 
 
 async def _adopt(deps: Deps, intent: Intent) -> Intent:
@@ -104,6 +105,7 @@ async def _complete(deps: Deps, claim: Claim, intent: Intent) -> None:
 
 
 async def _fetch_same(deps: Deps, claim: Claim, intent: Intent) -> Fetched:
+    await reserve_disk(deps, claim)
     fetched = await fetch(deps, claim)
     if fetched.content_hash != intent.content_hash:
         raise SetFailedError("the source's bytes have changed since the upload began")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.store.disk import sweep_reservations
 from worker.store.sets import release_dead_claims
 from worker.store.workers import bury_dead_workers, dead_among
 
@@ -20,11 +21,12 @@ class Swept:
     runs_closed: int = 0
     claims_released: int = 0
     folders_removed: int = 0
+    reservations_dropped: int = 0
 
 
 async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
-    """Close the runs of dead workers, release their claims, remove the files they left on this host."""
+    """Close the runs of dead workers, release their claims and space, remove their files on this host."""
     runs = await bury_dead_workers(database, silent_seconds)
     claims = await release_dead_claims(database)
     folders = await workspace.remove_of(await dead_among(database, workspace.others()))
-    return Swept(runs, claims, folders)
+    return Swept(runs, claims, folders, await sweep_reservations(database))

@@ -9,9 +9,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import FenceLostError
+from worker.store.disk import note_written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -43,49 +43,18 @@ class Claim:
     format: str
     total_size: int
     attempts: int
+    waits: int
     content_hash: bytes | None
     parts: tuple[SourcePart, ...]
 
 
-_CLAIM = """
+CLAIM = text("""
     UPDATE archive_sets s SET state = 'claimed', claimed_by = :account, claim_worker_id = :worker,
         fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
-    FROM channels c WHERE c.id = s.channel_id AND s.id = ({chosen})
-    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts,
+    FROM channels c WHERE c.id = s.channel_id AND s.id = :set AND s.state = 'ready'
+    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts, s.waits,
         s.content_hash
-"""
-# Relies on archive_sets_claimable. A set with an open intent belongs to the intent's account until it ends.
-_NEXT = text(
-    _CLAIM.format(
-        chosen="""
-            SELECT n.id FROM archive_sets n
-            JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
-            JOIN channels nc ON nc.id = n.channel_id AND nc.is_enabled
-            WHERE n.state = 'ready' AND n.not_before <= fleet_now()
-              AND n.channel_id <> ALL (CAST(:resting AS integer[]))
-              AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = n.id AND u.state = 'open')
-              AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = n.lead_document_id
-                              AND o.state = 'claimed')
-            ORDER BY n.not_before, n.id LIMIT 1 FOR UPDATE OF n SKIP LOCKED"""
-    )
-)
-_ONE = text(
-    _CLAIM.format(chosen="SELECT id FROM archive_sets WHERE id = :set AND state = 'ready' FOR UPDATE")
-)
-
-
-async def claim_next(
-    database: Database, account_id: int, worker_id: UUID, resting: Sequence[int] = ()
-) -> Claim | None:
-    """The next set this account can work on outside ``resting`` channels; None if there is none now."""
-    try:
-        async with database.transaction("sets.claim") as connection:
-            values = {"account": account_id, "worker": worker_id, "resting": list(resting)}
-            row = (await connection.execute(_NEXT, values)).one_or_none()
-            return None if row is None else await _claim_of(connection, row)
-    except IntegrityError:
-        # Another account took a copy of the same document in this very moment; it is busy now.
-        return None
+""")
 
 
 async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id: int) -> Claim | None:
@@ -93,8 +62,8 @@ async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id
     try:
         async with database.transaction("sets.reclaim") as connection:
             values = {"account": account_id, "worker": worker_id, "set": set_id}
-            row = (await connection.execute(_ONE, values)).one_or_none()
-            return None if row is None else await _claim_of(connection, row)
+            row = (await connection.execute(CLAIM, values)).one_or_none()
+            return None if row is None else await claim_of(connection, row)
     except IntegrityError:
         return None
 
@@ -111,7 +80,8 @@ async def parts_of(database: Database, set_id: int) -> list[SourcePart]:
         return [SourcePart(*part) for part in await connection.execute(_PARTS, {"set": set_id})]
 
 
-async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
+async def claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
+    """The claim that ``CLAIM`` has just made, with its files."""
     parts = await connection.execute(_PARTS, {"set": row.id})
     return Claim(
         set_id=row.id,
@@ -122,6 +92,7 @@ async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
         format=row.format,
         total_size=row.total_size,
         attempts=row.attempts,
+        waits=row.waits,
         content_hash=row.content_hash,
         parts=tuple(SourcePart(*part) for part in parts),
     )
@@ -152,6 +123,7 @@ async def save_hashes(
                 text("UPDATE source_files SET sha256 = :hash WHERE id = :file"),
                 {"hash": digest, "file": part.source_file_id},
             )
+        await note_written(connection, claim)
 
 
 _UNCLAIM = "claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()"
@@ -162,6 +134,7 @@ _TO_WAITING = text(f"""
     UPDATE archive_sets SET state = CASE WHEN EXISTS
             (SELECT FROM uploads u WHERE u.set_id = archive_sets.id AND u.state = 'open')
         THEN 'ready' ELSE :state END, reason = :reason, attempts = attempts + :counted,
+        waits = :waits,
         not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
     WHERE id = :set
 """)
@@ -197,10 +170,12 @@ async def hand_back(
     wait_seconds: float,
     counts: bool = False,
     give_up: bool = False,
+    waits: int = 0,
 ) -> None:
     """End the claim without a result.
 
-    ``counts`` says whether it was an attempt, ``give_up`` that it was the last one.
+    ``counts`` says whether it was an attempt, ``give_up`` that it was the last one, ``waits`` how many times
+    in a row it was told to wait for others.
     """
     async with database.transaction("sets.hand_back") as connection:
         await require_claim(connection, claim)
@@ -208,6 +183,7 @@ async def hand_back(
             "state": "failed" if give_up else "ready",
             "reason": reason,
             "counted": int(counts),
+            "waits": waits,
             "wait": wait_seconds,
             "set": claim.set_id,
         }
@@ -218,6 +194,13 @@ async def release_dead_claims(database: Database) -> int:
     """Claims of workers that have ended become ready again; the next claim's fence shuts the dead one out."""
     async with database.transaction("sets.release_dead") as connection:
         return (await connection.execute(_RELEASE_DEAD)).rowcount
+
+
+async def still_ready(database: Database, set_ids: list[int]) -> set[int]:
+    """Those of these sets that wait to be claimed."""
+    async with database.reading() as connection:
+        query = text("SELECT id FROM archive_sets WHERE id = ANY(:ids) AND state = 'ready'")
+        return set((await connection.execute(query, {"ids": set_ids})).scalars())
 
 
 async def release_claims_of(database: Database, account_id: int) -> int:

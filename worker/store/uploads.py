@@ -116,11 +116,19 @@ async def create_intent(
         return await _load(connection, upload_id)
 
 
-async def open_intents_of(database: Database, account_id: int) -> list[int]:
-    """The uploads this account has begun and not ended, oldest first."""
+# Relies on uploads_open_by_account. A claimed set is being published right now, by the account itself.
+_OPEN = text("""
+    SELECT u.id FROM uploads u JOIN archive_sets s ON s.id = u.set_id
+    WHERE u.account_id = :account AND u.state = 'open' AND s.state <> 'claimed'
+      AND (NOT :due_only OR s.not_before <= fleet_now()) ORDER BY u.id
+""")
+
+
+async def open_intents_of(database: Database, account_id: int, *, due_only: bool = False) -> list[int]:
+    """The uploads this account has begun and left, oldest first; perhaps only those that need not wait."""
     async with database.reading() as connection:
-        query = text("SELECT id FROM uploads WHERE account_id = :account AND state = 'open' ORDER BY id")
-        return list((await connection.execute(query, {"account": account_id})).scalars())
+        values = {"account": account_id, "due_only": due_only}
+        return list((await connection.execute(_OPEN, values)).scalars())
 
 
 async def take_over(database: Database, upload_id: int) -> Intent:

@@ -1,4 +1,8 @@
-"""One folder per process, in it one per set; each is gone when its work ends."""
+"""One folder per process, in it one per set; each is gone when its work ends.
+
+The folder of a set that has to wait may be kept for its next attempt in this process: a few at most, and
+they are the first to go when disk space is needed.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,17 @@ import uuid
 from typing import TYPE_CHECKING
 
 from worker import faults
-from worker.errors import NotBeforeError
+from worker.errors import DiskFullError
+from worker.workspace.volume import Volume
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
+    from worker.domain.disk_space import Space
+
 _FULL_DISK_RETRY_SECONDS = 60.0
+_MOST_KEPT = 8
 
 
 class Workspace:
@@ -24,17 +32,61 @@ class Workspace:
     def __init__(self, root: Path, worker_id: uuid.UUID) -> None:
         self._root = root
         self._own = root / str(worker_id)
+        self._volume = Volume(root)
+        self._kept: dict[int, Path] = {}
+
+    @property
+    def name(self) -> str:
+        """The volume that the folders are on."""
+        return self._volume.name()
+
+    async def space(self) -> Space:
+        """How much of it is free."""
+        return await asyncio.to_thread(self._volume.space)
 
     def folder(self, set_id: int, fence: int) -> Path:
-        """Where this owner of the set keeps its files; a later owner never meets them."""
+        """Where this owner of the set keeps its files; a later owner meets them only if they were kept."""
         return self._own / f"set-{set_id}-{fence}"
 
     async def open(self, set_id: int, fence: int) -> Path:
-        """Make the folder of a set."""
+        """Make the folder of a set, out of the one that was kept for it if there is one."""
         path = self.folder(set_id, fence)
+        kept = self._kept.pop(set_id, None)
+        if kept is not None:
+            with faults.around("workspace.reopen"):
+                await asyncio.to_thread(kept.rename, path)
+            return path
         with faults.around("workspace.open"):
             await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
         return path
+
+    async def keep(self, set_id: int, fence: int) -> None:
+        """Leave the folder of a set for its next attempt; nobody may be writing to it any more."""
+        path = self.folder(set_id, fence)
+        if not path.exists():
+            return
+        self._kept[set_id] = path
+        if len(self._kept) > _MOST_KEPT:
+            await self.forget([next(iter(self._kept))])
+
+    @property
+    def kept(self) -> list[int]:
+        """The sets whose folders wait for another attempt."""
+        return list(self._kept)
+
+    async def forget(self, set_ids: Collection[int]) -> None:
+        """Remove what was kept for these sets."""
+        for set_id in set_ids:
+            path = self._kept.pop(set_id, None)
+            if path is not None:
+                with faults.around("workspace.forget"):
+                    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+
+    async def make_room(self) -> bool:
+        """Remove everything that was only kept; whether there was anything."""
+        found = self.kept
+        await self.forget(found)
+        return bool(found)
 
     async def remove(self, set_id: int, fence: int) -> None:
         """Remove the folder of a set and what is in it."""
@@ -86,7 +138,7 @@ class PartFile:
                     view = view[os.write(self._fd, view) :]
         except OSError as error:
             what = f"the disk took no more: {error.strerror}"
-            raise NotBeforeError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
+            raise DiskFullError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
 
     def close(self) -> None:
         os.close(self._fd)
