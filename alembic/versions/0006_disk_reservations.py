@@ -1,13 +1,13 @@
 """Disk space that sets in flight have been promised, and how often a set was told to wait.
 
-Revision ID: 0005
-Revises: 0004
+Revision ID: 0006
+Revises: 0005
 """
 
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
@@ -19,7 +19,7 @@ UPGRADE = (
         volume         text NOT NULL,
         fence          bigint,
         bytes          bigint NOT NULL CHECK (bytes >= 0),
-        written_bytes  bigint NOT NULL DEFAULT 0 CHECK (written_bytes BETWEEN 0 AND bytes),
+        written_bytes  bigint NOT NULL DEFAULT 0 CHECK (written_bytes >= 0),
         reserved_at    timestamptz NOT NULL DEFAULT fleet_now()
     )
     """,
