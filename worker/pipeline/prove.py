@@ -36,7 +36,7 @@ _MOST_SETS = 25
 
 
 async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
-    """Prove some of the sets that wait for it; how many were looked at, 0 if none is left for this account."""
+    """Prove some of the sets that wait for it; how many were looked at, 0 if none is left."""
     hold = deps.settings.lease.lease_secs
     waiting = await proofs.next_to_prove(
         deps.database, deps.account.id, most=_MOST_SETS, hold=hold, resting=resting

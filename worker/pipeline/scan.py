@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.channels import advance_cursor, note_read_to_end
+from worker.store.photos import keep_photos
 from worker.store.source_files import keep_files
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ async def scan_page(deps: Deps, source: Source) -> Source | None:
     newest = last.message_id if isinstance(last, Message) else last
     async with deps.database.transaction("scan.page") as connection:
         kept = await keep_files(connection, source.channel_id, messages)
+        await keep_photos(connection, source, page)
         await advance_cursor(connection, source, newest, len(page))
     log.info(
         "scan.page",

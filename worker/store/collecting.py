@@ -1,7 +1,7 @@
 """Sets that are still being formed: files find each other here, in the transaction that keeps the files.
 
-A set is open while it is collecting, or skipped for its protection alone: late parts still change it. Every change
-of its files moves its fence, so that a proof begun before judges nothing it has not read.
+A set is open while it is collecting, or skipped for its protection alone: late parts still change it.
+Every change of its files moves its fence, so that a proof begun before judges nothing it has not read.
 """
 
 from __future__ import annotations

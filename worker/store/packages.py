@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from worker.store import uploads
+from worker.store.originals import Original, save_originals
 from worker.store.sets import mark_published
 
 if TYPE_CHECKING:
@@ -86,9 +87,17 @@ async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: 
         ).scalar_one()
         await connection.execute(text("DELETE FROM package_parts WHERE package_id = :id"), {"id": package_id})
         await connection.execute(_INSERT_PART, {"package": package_id, "upload": intent.upload_id})
+        await save_originals(connection, package_id, _originals(claim))
         await uploads.finish(connection, intent, package_id)
         await mark_published(connection, claim, package_id)
         return package_id
+
+
+def _originals(claim: Claim) -> list[Original]:
+    return [
+        Original(part.file_name, part.size, claim.source_telegram_id, part.message_id, part.document_id)
+        for part in claim.parts
+    ]
 
 
 async def complete(
