@@ -14,7 +14,7 @@ from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
 from worker.domain.grouping import group
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
 
     from worker.domain.archive_set import ArchiveSet, PostedFile
 
@@ -63,8 +63,11 @@ class Formation:
     loose: tuple[int, ...] = ()
 
 
-def form(files: Sequence[OpenFile], open_sets: Collection[int] = ()) -> Formation:
-    """Group all open files of a family, and say what has to be written; ``open_sets`` are theirs so far."""
+def form(files: Sequence[OpenFile], counts: Mapping[int, int]) -> Formation:
+    """Group all open files of a family, and say what has to be written.
+
+    ``counts`` are the open sets and how many parts their rows speak of: fewer files mean that some are gone.
+    """
     by_message = {file.posted.message_id: file for file in files}
     before: dict[int, set[int]] = {}
     for file in files:
@@ -78,14 +81,14 @@ def form(files: Sequence[OpenFile], open_sets: Collection[int] = ()) -> Formatio
         set_id = _continued(members, kept)
         if set_id is not None:
             kept.add(set_id)
-            if before[set_id] == {member.file_id for member in members}:
+            if before[set_id] == {m.file_id for m in members} and counts[set_id] == len(members):
                 continue
         changed.append(_formed(set_id, found, members))
     ignored = [by_message[item.file.message_id] for item in grouping.ignored]
     return Formation(
         sets=tuple(changed),
         dissolved=tuple(sorted(before.keys() - kept)),
-        emptied=tuple(sorted(set(open_sets) - before.keys())),
+        emptied=tuple(sorted(counts.keys() - before.keys())),
         loose=tuple(file.file_id for file in ignored if file.set_id is not None),
     )
 

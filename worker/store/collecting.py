@@ -26,7 +26,7 @@ _MOST_OPEN = 2_000
 _LOCK_CHANNEL = text("SELECT 1 FROM channels WHERE id = :channel FOR NO KEY UPDATE")
 # Relies on archive_sets_open.
 _LOCK_OPEN = text("""
-    SELECT id FROM archive_sets
+    SELECT id, part_count FROM archive_sets
     WHERE channel_id = :channel AND family = :family AND state IN ('collecting', 'skipped')
       AND (state = 'collecting' OR reason = :protected)
     ORDER BY id DESC LIMIT :most FOR UPDATE
@@ -105,7 +105,7 @@ async def _formation(connection: AsyncConnection, channel_id: int, family: str) 
         "most": _MOST_OPEN,
         "protected": PROTECTED,
     }
-    locked = (await connection.execute(_LOCK_OPEN, values)).scalars().all()
+    locked = {row.id: row.part_count for row in await connection.execute(_LOCK_OPEN, values)}
     rows = await connection.execute(_FILES, {**values, "sets": list(locked)})
     return form([_open_file(row) for row in rows], locked)
 
