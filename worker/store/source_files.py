@@ -42,6 +42,9 @@ _UNSORTED = text("""
     SELECT id, file_name FROM source_files WHERE channel_id = :channel AND family IS NULL AND set_id IS NULL
     ORDER BY id LIMIT :batch FOR UPDATE
 """)
+_HAS_UNSORTED = text("""
+    SELECT EXISTS (SELECT FROM source_files WHERE channel_id = :channel AND family IS NULL AND set_id IS NULL)
+""")
 _SORT = text("""
     UPDATE source_files f SET family = p.family
     FROM unnest(CAST(:files AS bigint[]), CAST(:families AS text[])) AS p (file, family) WHERE f.id = p.file
@@ -98,13 +101,18 @@ def _values(channel_id: int, message: Message) -> dict[str, Any]:
 async def sort_earlier(database: Database, channel_id: int) -> int:
     """Form sets of files that an earlier version only wrote down; how many such files there were."""
     found = 0
-    while True:
+    while await _has_unsorted(database, channel_id):
         async with database.transaction("files.sort") as connection:
             await lock_channel(connection, channel_id)
             rows = (await connection.execute(_UNSORTED, {"channel": channel_id, "batch": _BATCH})).all()
-            if not rows:
-                return found
             families = [family_of(row.file_name) for row in rows]
             await connection.execute(_SORT, {"files": [row.id for row in rows], "families": families})
             await form_sets(connection, channel_id, set(families) - {NO_FAMILY})
         found += len(rows)
+    return found
+
+
+async def _has_unsorted(database: Database, channel_id: int) -> bool:
+    async with database.reading() as connection:
+        values = {"channel": channel_id}
+        return bool((await connection.execute(_HAS_UNSORTED, values)).scalar_one())
