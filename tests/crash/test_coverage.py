@@ -56,6 +56,29 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.admin.delete_messages(source, [newest])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
+        # A part that is gone before its set was proven, beside a file that was only written down.
+        (tmp_path / "report.r12").write_bytes(b"not an archive")
+        first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
+            "signal": 9
+        }
+        await world.admin.delete_messages(source, [first])
+        await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
+        await world.until_buried()
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        # What an account turns out not to be allowed is written down; bytes are kept for the next attempt.
+        await world.drain(*ONE)
+        await world.post_archive(source)
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.sets.claim:after:1") == {
+            "signal": 9
+        }
+        await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+        await world.admin.clear_rules()
+        await world.admin.add_rule("messages.sendMedia", "error", code=403, text="CHAT_WRITE_FORBIDDEN")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
         await world.admin.revoke_sessions(PHONES[0])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}
 

@@ -79,8 +79,7 @@ class Workspace:
         for set_id in set_ids:
             path = self._kept.pop(set_id, None)
             if path is not None:
-                with faults.around("workspace.forget"):
-                    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+                await _remove(path)
 
     async def make_room(self) -> bool:
         """Remove everything that was only kept; whether there was anything."""
@@ -89,9 +88,9 @@ class Workspace:
         return bool(found)
 
     async def remove(self, set_id: int, fence: int) -> None:
-        """Remove the folder of a set and what is in it."""
-        with faults.around("workspace.remove"):
-            await asyncio.to_thread(shutil.rmtree, self.folder(set_id, fence), ignore_errors=True)
+        """Remove the folder of a set and what is in it, and what was kept of the set before."""
+        await self.forget([set_id])
+        await _remove(self.folder(set_id, fence))
 
     async def close(self) -> None:
         """Remove everything of this process."""
@@ -111,6 +110,11 @@ class Workspace:
             with faults.around("workspace.sweep"):
                 await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
         return len(workers)
+
+
+async def _remove(path: Path) -> None:
+    with faults.around("workspace.remove"):
+        await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
 
 def _worker_of(path: Path) -> uuid.UUID | None:
