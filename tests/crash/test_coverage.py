@@ -70,7 +70,7 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         # What an account turns out not to be allowed is written down; bytes are kept for the next attempt.
         await world.drain(*ONE)
         await world.post_archive(source)
-        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.sets.claim:after:1") == {
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=workspace.open:after:1") == {
             "signal": 9
         }
         await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
