@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -83,6 +84,7 @@ class World:
     destination: int = 0
     posted: int = 0
     settings: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
 
     def env(self, faults: str = "", **more: str) -> dict[str, str]:
         return {
@@ -115,6 +117,7 @@ class World:
         path = self.folder / f"archive-{self.posted}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("data.bin", os.urandom(size))
+        self.paths[_hash_of(path, 0, path.stat().st_size).hex()] = path
         for source in sources:
             await self.admin.post_document(source, path, path.name)
         return path
@@ -180,10 +183,9 @@ class World:
         published = [
             m for m in await self.admin.messages(self.destination) if m["document_id"] and not m["deleted"]
         ]
-        hashes = Counter(message["sha256"] for message in published)
-        assert {sha: n for sha, n in hashes.items() if n > 1} == {}, "a content was published twice"
+        hashes = self._content_hashes(published)
         assert set(posted) - set(hashes) == set(), "a content was lost"
-        assert set(hashes) - set(posted) == set(), "the destination holds bytes that nobody posted"
+        assert hashes - set(posted) == set(), "the destination holds bytes that nobody posted"
 
         rows = await self.fetch(
             """
@@ -211,11 +213,38 @@ class World:
         assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
         await self._no_secret_in_logs()
 
+    def _content_hashes(self, published: list[dict]) -> set[str]:
+        """What the destination holds, having made sure that it holds all of it, in order, once."""
+        sets: dict[bytes, list[dict]] = {}
+        for message in sorted(published, key=lambda message: message["id"]):
+            marker = find_marker(message["text"])
+            assert marker is not None, "a file that nobody could find again"
+            sets.setdefault(marker.content_hash, []).append(message)
+        for content_hash, messages in sets.items():
+            path = self.paths.get(content_hash.hex())
+            end = 0
+            for message in messages:
+                marker = find_marker(message["text"])
+                assert marker.offset == end, (
+                    f"{message['file_name']}: a part is missing, doubled or misplaced"
+                )
+                end += marker.length
+                expected = content_hash if path is None else _hash_of(path, marker.offset, marker.length)
+                assert message["sha256"] == expected.hex(), "the bytes are not those that the marker names"
+            assert end == marker.total_size, "the last part is missing"
+        return {content_hash.hex() for content_hash in sets}
+
     async def _no_secret_in_logs(self) -> None:
         secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
         for log in self.workers.logs:
             text = log.read_text()
             assert [secret for secret in secrets if secret in text] == [], log
+
+
+def _hash_of(path: Path, offset: int, length: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return hashlib.sha256(file.read(length)).digest()
 
 
 @contextlib.contextmanager

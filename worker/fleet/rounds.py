@@ -15,6 +15,7 @@ from worker.log import get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.run import attempt
 from worker.pipeline.scan import scan_page
+from worker.recovery.intents import finish_open_intents
 from worker.store import channels, sets
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class _Ready:
         pauses = await self._process.pauses.pauses()
         if in_the_way(pauses, self._deps.account.id, None) is not None:
             raise SourceClosedError
+        # What was begun comes before anything new, also while a long backlog lasts.
+        await finish_open_intents(self._deps)
         claim = await claim_next(self._deps, resting_channels(pauses, self._deps.account.id))
         if claim is None:
             raise SourceClosedError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from worker.store import uploads
-from worker.store.sets import mark_published
+from worker.store.sets import mark_published, wake_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,6 +88,17 @@ async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: 
         await connection.execute(_INSERT_PART, {"package": package_id, "upload": intent.upload_id})
         await uploads.finish(connection, intent, package_id)
         await mark_published(connection, claim, package_id)
+        await wake_waiting(connection, intent.content_hash)
+        return package_id
+
+
+async def package_of(database: Database, intent: Intent) -> int | None:
+    """The package that this upload became; None if it has not."""
+    async with database.reading() as connection:
+        query = text("SELECT package_id FROM uploads WHERE id = :upload AND state = 'done'")
+        package_id: int | None = (
+            await connection.execute(query, {"upload": intent.upload_id})
+        ).scalar_one_or_none()
         return package_id
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyrogram import raw
 from pyrogram.utils import compute_password_check
 
-from worker.errors import OutcomeUnknownError, RetryableError, SetFailedError
+from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
@@ -152,11 +152,11 @@ class Gateway:
         """The file of a message with a fresh reference; fails if the message no longer carries that file."""
         found = (await self.messages(channel, [message_id])).get(message_id)
         if found is None or found.document is None:
-            raise SetFailedError(
+            raise SourceGoneError(
                 f"message {message_id} is gone from its channel", remedy="nothing can be done"
             )
         if found.document.document_id != document_id:
-            raise SetFailedError(f"message {message_id} carries another file by now", remedy="scan again")
+            raise SourceGoneError(f"message {message_id} carries another file by now", remedy="scan again")
         return found.document
 
     async def send_document(

@@ -135,6 +135,7 @@ archive_sets = Table(
         *("state", "not_before"),
         postgresql_where=text("reason IS NOT NULL AND state IN ('collecting', 'ready', 'failed')"),
     ),
+    Index("archive_sets_content", "content_hash", postgresql_where=text("content_hash IS NOT NULL")),
     Index("archive_sets_package", "package_id", postgresql_where=text("package_id IS NOT NULL")),
     Index(
         "archive_sets_name_search", "name", postgresql_using="gin", postgresql_ops={"name": "gin_trgm_ops"}
