@@ -24,13 +24,13 @@ from worker.errors import (
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.index import index
-from worker.store.channels import channel_ref
+from worker.recovery.restore import stored_document
 from worker.store.metadata import PendingPackage, note_failure, pending_of
 from worker.store.package_content import content_of
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
-    from worker.domain.package_content import PackageContent, StoredPart
+    from worker.domain.package_content import PackageContent
     from worker.pipeline.deps import Deps
 
 log = get_logger(__name__)
@@ -89,17 +89,9 @@ async def _complete(deps: Deps, pending: PendingPackage) -> None:
 async def readers_of(deps: Deps, content: PackageContent) -> list[Part]:
     """The original files of a package, read by ranges from the destination."""
     return [
-        Part(file.name, JoinedReader([await _reader(deps, part) for part in parts]))
+        Part(
+            file.name,
+            JoinedReader([RemoteReader(deps.gateway, await stored_document(deps, part)) for part in parts]),
+        )
         for file, parts in parts_by_file(content)
     ]
-
-
-async def _reader(deps: Deps, part: StoredPart) -> RemoteReader:
-    channel = await channel_ref(deps.database, deps.account.id, part.channel_id)
-    message = (await deps.gateway.messages(channel, [part.message_id])).get(part.message_id)
-    if message is None or message.document is None or message.document.size != part.length:
-        raise SetFailedError(
-            f"message {part.message_id} at the destination does not carry its part",
-            remedy="run: worker verify",
-        )
-    return RemoteReader(deps.gateway, message.document)
