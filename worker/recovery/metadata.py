@@ -46,7 +46,7 @@ _NOT_THE_ARCHIVE = (NotBeforeError, RetryableError, ReferenceExpiredError, NoAcc
 async def complete_pending(deps: Deps) -> int:
     """List what this account can read; how many stubs were completed."""
     completed = 0
-    for pending in await pending_of(deps.database, deps.account.id, deps.run_id, limit=_PER_ROUND):
+    for pending in await pending_of(deps.database, deps.account.id, limit=_PER_ROUND):
         try:
             # Two accounts that meet the same stub would read it twice.
             async with only_publisher(deps, pending.content_hash):
