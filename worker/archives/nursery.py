@@ -20,7 +20,7 @@ from worker.archives import wire
 from worker.archives.conversation import Answer, converse
 from worker.domain.archive_name import Scheme
 from worker.domain.listing import Completeness, Limits, Listing, Mark, Unchecked
-from worker.errors import FleetError, RetryableError
+from worker.errors import RetryableError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -165,8 +165,10 @@ class Nursery:
         except TimeoutError:
             ready = b""
         if not ready:
-            raise FleetError(
-                "the parser process does not start", remedy="its own words are on standard error"
+            await self.close()
+            raise RetryableError(
+                "the parser process does not start",
+                remedy="it is tried again; what it says is on standard error",
             )
 
 
