@@ -46,6 +46,7 @@ packages = Table(
     state_column("pending", "complete", "failed", name="metadata", default="pending"),
     Column("metadata_reason", Text),
     required("metadata_attempts", Integer, default="0"),
+    now_column("metadata_not_before"),
     required("marks", ARRAY(Text), default="'{}'"),
     Column("creator", Text),
     required("tags", ARRAY(Text), default="'{}'"),
@@ -63,6 +64,8 @@ packages = Table(
     ),
     Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
     Index("packages_destination", "dest_channel_id", "dest_message_id"),
+    Index("packages_tags", "tags", postgresql_using="gin"),
+    Index("packages_creator", text("lower(creator)")),
 )
 
 package_parts = Table(
