@@ -111,9 +111,8 @@ async def hashing(folder: Path) -> float:
     for count in counts:
         wall, cpu = statistics.median(walls[count]), statistics.median(cpus[count])
         ratios[count] = wall0 / wall
-        print(
-            f"  {count:>2} parts: {ratios[count]:.2f} of its speed (at least 0.90), {cpu / cpu0:.2f} of its CPU"
-        )
+        speed = f"{ratios[count]:.2f} of its speed (at least 0.90)"
+        print(f"  {count:>2} parts: {speed}, {cpu / cpu0:.2f} of its CPU")
     return min(ratios.values())
 
 
