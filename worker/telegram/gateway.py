@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -49,6 +50,12 @@ class Gateway:
         self.connections = Connections(
             server, self._storage, deadline=deadline, on_update=on_update, guard=guard
         )
+
+    def under(self, permission: Permission) -> Gateway:
+        """The same connections, for calls that another permission is asked for."""
+        other = copy.copy(self)
+        other.permission = permission
+        return other
 
     async def connect(self) -> None:
         """Open the main connection; a fresh account agrees on a key first."""
