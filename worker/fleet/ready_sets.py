@@ -57,8 +57,8 @@ class ReadySets:
         pauses = await self._process.pauses.pauses()
         if in_the_way(pauses, self._deps.account.id, None) is not None:
             raise SourceClosedError
-        # What was begun comes before anything else, also when it stalled only a moment ago.
-        await finish_open_intents(self._deps, due_only=True)
+        # What was begun comes before anything new, also while a long backlog lasts.
+        await finish_open_intents(self._deps)
         resting = resting_channels(pauses, self._deps.account.id)
         paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
         claim = await self._claim(Turn(self._last_channel, resting, paused))

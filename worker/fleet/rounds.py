@@ -24,7 +24,7 @@ log = get_logger(__name__)
 # How soon a set is claimed that a scan, still under way, has just found.
 _LOOK_AGAIN_SECONDS = 0.5
 _JITTER = 0.1
-_SHORTEST_REST_SECONDS = 0.2
+_SHORTEST_REST_SECONDS = 1.0
 
 
 class Rounds:
@@ -37,6 +37,7 @@ class Rounds:
         self._scan_at = process.clock.monotonic()
         self._scanning = False
         self._told: str | None = None
+        self._looked_at = float("-inf")
 
     async def run(self) -> UserError | None:
         """Work until nothing is claimable and no source is due; what keeps the account from publishing.
@@ -110,14 +111,16 @@ class Rounds:
             await self._deps.workspace.forget([set_id for set_id in kept if set_id not in waiting])
 
     async def _explain(self, obstacle: UserError | None) -> None:
-        """Say once why the account publishes nothing, and look whether that has changed."""
+        """Say once why the account publishes nothing, and look once a cycle whether that has changed."""
         reason = None if obstacle is None else str(obstacle)
-        if reason is not None:
+        if reason is not None and reason != self._told:
+            log.warning("account.publishes_nothing", reason=reason)
+        self._told = reason
+        present = self._process.clock.monotonic()
+        if reason is not None and present - self._looked_at >= self._deps.settings.fleet.cycle_secs:
+            self._looked_at = present
             seen = await self._deps.gateway.channels()
             await channels.record_seen(self._deps.database, self._deps.account.id, seen)
-            if reason != self._told:
-                log.warning("account.publishes_nothing", reason=reason)
-        self._told = reason
 
 
 async def _no_timeout(claim: Claim) -> None:

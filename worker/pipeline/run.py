@@ -51,7 +51,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
         except LeaseLostError:
             raise
         except FleetError as error:
-            outcome = await _give_back(deps, claim, error)
+            outcome = await give_back(deps, claim, error)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
             if isinstance(error, AccountUnusableError):
@@ -139,7 +139,8 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
             reader.close()
 
 
-async def _give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
+async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
+    """End the claim without a result; how long it waits and whether it counts follows from the error."""
     verdict = judge(error, claim, deps.settings.fleet)
     await hand_back(
         deps.database,
