@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
+# How soon a set is claimed that a scan, still under way, has just found.
+_LOOK_AGAIN_SECONDS = 0.5
 
 
 class ReadySets:
@@ -45,6 +47,7 @@ class ReadySets:
         self._in_flight = 0
         self._last_channel = 0
         self.obstacle: UserError | None = None
+        self.look_again = asyncio.Event()
 
     async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
         await self._line_is_free.wait()
@@ -66,6 +69,7 @@ class ReadySets:
             return [claim]
         if nothing_comes and not self._in_flight:
             raise SourceClosedError
+        await self._news()
         return []
 
     async def work_on(self, claim: Claim) -> None:
@@ -120,6 +124,13 @@ class ReadySets:
             self._line_is_free.clear()
         return claim
 
+    async def _news(self) -> None:
+        """Wait until there may be something to claim: the scan has ended, a set has, or some time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
+                await self.look_again.wait()
+        self.look_again.clear()
+
     def _leave_line(self, claim: Claim) -> None:
         if self._fetching is claim:
             self._fetching = None
@@ -128,3 +139,4 @@ class ReadySets:
     def _ended(self, claim: Claim) -> None:
         self._leave_line(claim)
         self._in_flight -= 1
+        self.look_again.set()

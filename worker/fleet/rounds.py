@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
-# How soon a set is claimed that a scan, still under way, has just found.
-_LOOK_AGAIN_SECONDS = 0.5
 _JITTER = 0.1
 _SHORTEST_REST_SECONDS = 1.0
 
@@ -48,13 +46,14 @@ class Rounds:
         deps = self._deps
         scanning = asyncio.create_task(self._keep_scanning(), name=f"scan of account {deps.account.id}")
         ready = ReadySets(self._process, deps, lambda: self._scan_is_idle(scanning))
+        scanning.add_done_callback(lambda _: ready.look_again.set())
         runner = Runner(
             ready,
             ready.work_on,
             limit=deps.settings.fleet.sets_in_flight,
             on_error=ready.failed,
             on_timeout=_no_timeout,
-            idle=_LOOK_AGAIN_SECONDS,
+            idle=0.0,
             clock=deps.clock,
         )
         try:
