@@ -23,7 +23,7 @@ MAIN, FILE, SUB, END = 0x73, 0x74, 0x7A, 0x7B
 OLD_KINDS = range(0x75, 0x7A)
 LONG_BLOCK = 0x8000
 MAIN_VOLUME, MAIN_COMMENT, MAIN_PASSWORD, MAIN_FIRST = 0x1, 0x2, 0x80, 0x100
-SPLIT_BEFORE, SPLIT_AFTER, PASSWORD, COMMENT = 0x1, 0x2, 0x4, 0x8
+SPLIT_BEFORE, SPLIT_AFTER, PASSWORD, COMMENT, SOLID = 0x1, 0x2, 0x4, 0x8, 0x10
 DIRECTORY, LARGE, UNICODE, SALT, VERSION, EXTENDED_TIME = 0xE0, 0x100, 0x200, 0x400, 0x800, 0x1000
 END_MORE, END_CRC, END_NUMBER = 0x1, 0x2, 0x8
 STORED = 0x30
@@ -128,6 +128,8 @@ def _file(kind: Kind, flags: int, header: bytes, offset: int, data_size: int) ->
         split_before=bool(flags & SPLIT_BEFORE),
         split_after=bool(flags & SPLIT_AFTER),
         stored=method == STORED,
+        solid=bool(flags & SOLID),
+        current=version >= ENDING_VERSION,
         is_link=host == UNIX and attributes & 0o170000 == 0o120000,
         is_old_version=bool(flags & VERSION),
         packing=bytes((version, method, host)) + salt,
