@@ -122,7 +122,8 @@ class _Job:
         sink.close(self._parts.total)
         # Sent ahead: a decoder that dies on damaged contents takes nothing away from the listing.
         self._send(wire.Frame.LISTED, _summary(form, sink))
-        if contents is not None:
+        # Of a set with parts missing, contents cannot match: that would only hide the reason behind others.
+        if contents is not None and proven is not None and proven.complete:
             self._check(contents, sink)
         if proven is not None:
             self._send(wire.Frame.PROOF, _as_json(judge(proven, self._scheme, sink)))
