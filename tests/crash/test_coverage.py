@@ -14,6 +14,8 @@ OTHER_COMMANDS = (
     "db.pauses.",
     "db.packages.index_again",
     "db.requests.",
+    "db.sets.retry",
+    "db.sets.skip",
     "restored.",
 )
 
