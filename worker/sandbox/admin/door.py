@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from worker.sandbox.admin.commands import COMMANDS
 from worker.sandbox.faults import RpcFault
 
 if TYPE_CHECKING:
-    import asyncio
-
     from worker.sandbox.server import Sandbox
 
 log = get_logger(__name__)
@@ -33,7 +32,8 @@ class Admin:
             while line := await reader.readline():
                 writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
                 await writer.drain()
-        except ConnectionError:
+        except (ConnectionError, asyncio.CancelledError):
+            # Cancelled by the server's own end; Python 3.11 would print a traceback for a cancelled handler.
             log.debug("sandbox.admin.gone")
         finally:
             writer.close()
