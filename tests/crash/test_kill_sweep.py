@@ -46,7 +46,6 @@ async def test_a_worker_killed_at_any_failpoint_loses_and_doubles_nothing(
             await world.drain(*scenario.drain)
             await world.check_invariants()
         assert killed > 0.7 * len(found[share::SHARES])
-        print(f"{name}: {killed} kills of {len(found[share::SHARES])} places")
 
 
 @pytest.mark.long
@@ -56,7 +55,7 @@ async def test_a_second_kill_while_the_first_is_put_right_loses_and_doubles_noth
     tmp_path, database_url, name
 ):
     scenario = SCENARIOS[name]()
-    chosen = random.Random(name)  # noqa: S311 - a sample that is the same in every run
+    chosen = random.Random(name)
     async with open_world(tmp_path, database_url) as world:
         await scenario.prepare(world)
         found = await _recorded(world, scenario, tmp_path / "record")
