@@ -32,7 +32,7 @@ class Scenario:
 
 class MultiPart(Scenario):
     async def post(self, world):
-        await world.post_set(world.sources[0])
+        await world.post_files(world.sources[0], world.make_volumes())
 
 
 @dataclass
@@ -76,11 +76,10 @@ class LatePart(Scenario):
     """All but one part were seen before; the command meets the part that was missing."""
 
     async def post(self, world):
-        files = world.make_set()
-        await world.post_files(world.sources[0], [files[0], files[2]])
+        first, late, last = world.make_volumes()
+        await world.post_files(world.sources[0], [first, last])
         assert await world.run(*self.command) == {"exit": 0}
-        await world.post_files(world.sources[0], [files[1]])
-        world.contents.posted_set(files)
+        await world.post_files(world.sources[0], [late])
 
 
 @dataclass
@@ -89,14 +88,12 @@ class Forum(Scenario):
 
     async def prepare(self, world):
         await super().prepare(world)
-        forum = await world.add_source("Forum", broadcast=False, forum=True)
-        for title in ("Lamps", "Clocks"):
-            self.topics.append((await world.admin.create_topic(forum, title))["topic_id"])
+        _, self.topics = await world.open_forum("Lamps", "Clocks")
 
     async def post(self, world):
-        path = await world.post_archive()
-        await world.admin.post_document(world.sources[-1], path, path.name, topic_id=self.topics[0])
-        await world.post_set(world.sources[-1], topic_id=self.topics[1])
+        forum, (lamps, clocks) = world.sources[-1], self.topics
+        await world.post_files(forum, [await world.post_archive()], topic_id=lamps)
+        await world.post_files(forum, world.make_volumes(), topic_id=clocks)
 
 
 @dataclass

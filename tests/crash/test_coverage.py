@@ -56,6 +56,17 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.admin.delete_messages(source, [newest])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
+        # A part that is gone before its set was proven, beside a file that was only written down.
+        (tmp_path / "report.r12").write_bytes(b"not an archive")
+        first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
+            "signal": 9
+        }
+        await world.admin.delete_messages(source, [first])
+        await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
+        await world.until_buried()
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
         await world.admin.revoke_sessions(PHONES[0])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}
 

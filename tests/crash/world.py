@@ -10,16 +10,16 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
 from contents import Contents
+from postings import cut_zip, posted_sets
 
 from worker.clock import SystemClock
 from worker.config.settings import Settings
-from worker.demo.rar_volumes import rar_volumes
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.setup import Login, log_in
@@ -117,32 +117,37 @@ class World:
         path = self.folder / f"archive-{self.posted}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("data.bin", os.urandom(size))
-        self.contents.made([path])
+        self.contents.keep(path)
         for source in sources:
             await self.admin.post_document(source, path, path.name)
         return path
 
-    def make_set(self, volumes: int = 3, size: int = 60_000) -> tuple[Path, ...]:
-        """The volumes of a new RAR archive."""
+    def make_volumes(self, *, count: int = 3, size: int = 60_000) -> list[Path]:
+        """A new zip, cut into ``count`` files that are named .001 and so on."""
         self.posted += 1
-        made = rar_volumes({"data.bin": os.urandom(size)}, size // volumes + 1)
-        files = tuple(
-            self.folder / f"set-{self.posted}.part{number}.rar" for number in range(1, len(made) + 1)
+        return cut_zip(self.folder / f"volumes-{self.posted}.zip", count, os.urandom(size))
+
+    async def post_files(self, source: int, paths: Iterable[Path], **options) -> list[int]:
+        """Post these files under their own names; the ids of their messages."""
+        paths = list(paths)
+        for path in paths:
+            self.contents.keep(path)
+        posted = [await self.admin.post_document(source, path, path.name, **options) for path in paths]
+        return [message["message_id"] for message in posted]
+
+    async def open_forum(self, *topics: str) -> tuple[int, list[int]]:
+        """A forum that both accounts read, as a source; its id and those of its topics. General is topic 1."""
+        made = await self.admin.create_channel("Forum", members=list(PHONES), forum=True)
+        forum = made["channel_id"]
+        opened = [(await self.admin.create_topic(forum, title))["topic_id"] for title in topics]
+        # Accounts find the forum when they connect; what they find out later stays what it is here.
+        await self.fetch(
+            "WITH made AS (INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)"
+            " RETURNING id) INSERT INTO scan_cursors (channel_id) SELECT id FROM made",
+            forum,
         )
-        for path, data in zip(files, made, strict=True):
-            path.write_bytes(data)
-        return files
-
-    async def post_files(self, source: int, files: Sequence[Path], **options) -> None:
-        for path in files:
-            await self.admin.post_document(source, path, path.name, **options)
-
-    async def post_set(self, source: int, **options) -> tuple[Path, ...]:
-        """A new archive in several volumes."""
-        files = self.make_set()
-        await self.post_files(source, files, **options)
-        self.contents.posted_set(files)
-        return files
+        self.sources.append(forum)
+        return forum, opened
 
     async def drain(self, *argv: str) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
@@ -158,7 +163,8 @@ class World:
     async def _unfinished(self) -> dict[str, int]:
         rows = await self.fetch(
             """
-            SELECT (SELECT count(*) FROM archive_sets WHERE state IN ('ready', 'claimed', 'published')) AS sets,
+            SELECT (SELECT count(*) FROM archive_sets WHERE state IN ('ready', 'claimed', 'published')
+                        OR to_prove AND state = 'collecting') AS sets,
                    (SELECT count(*) FROM uploads WHERE state = 'open') AS uploads,
                    (SELECT count(*) FROM runs WHERE ended_at IS NULL) AS runs,
                    (SELECT count(*) FROM workers WHERE stopped_at IS NULL) AS workers
@@ -181,19 +187,6 @@ class World:
         while await self.fetch(query.format(LEASE_SECONDS)):
             await asyncio.to_thread(time.sleep, 0.1)
 
-    async def add_source(self, title: str, **options) -> int:
-        """Another channel that both accounts can read, and will find at their next login."""
-        made = (await self.admin.create_channel(title, members=list(PHONES), **options))["channel_id"]
-        self.sources.append(made)
-        # What an account sees is written down when it logs in.
-        assert await self.run("run", "--once") == {"exit": 0}, self.workers.logs[-1].read_text()
-        database = Database(self.database_url)
-        try:
-            await channels.make_source(database, made)
-        finally:
-            await database.close()
-        return made
-
     async def open_operations_chat(self) -> int:
         """A chat that both accounts report to from now on; they have to find it first."""
         made = await self.admin.create_channel("Operations", admins=list(PHONES))
@@ -210,13 +203,11 @@ class World:
         )
 
     async def check_invariants(self) -> None:
-        seen = [message for source in self.sources for message in await self.admin.messages(source)]
-        expected = self.contents.expected(seen)
+        posted = await posted_sets(self.admin, self.sources)
         published = [
             m for m in await self.admin.messages(self.destination) if m["document_id"] and not m["deleted"]
         ]
-        messages = self.contents.check_destination(published, expected)
-
+        messages = self.contents.check(published, self.contents.expected(posted))
         rows = await self.fetch(
             """
             SELECT p.content_hash, p.part_count, p.file_count, p.metadata,
@@ -224,14 +215,14 @@ class World:
             FROM packages p JOIN package_parts pp ON pp.package_id = p.id GROUP BY p.id
             """
         )
+        assert {row["content_hash"]: row["ids"] for row in rows} == messages, "rows and messages disagree"
         for row in rows:
             assert len(row["ids"]) == row["part_count"]
             assert row["metadata"] == "complete"
-            assert row["file_count"] >= 1
-        assert {row["content_hash"]: row["ids"] for row in rows} == messages, "rows and messages disagree"
+            assert row["file_count"] == 1
         states = Counter(r["state"] for r in await self.fetch("SELECT state FROM archive_sets"))
         assert set(states) <= {"indexed", "duplicate"}, states
-        assert sum(states.values()) == sum(expected.values())
+        assert sum(states.values()) == len(posted)
         assert await self._unfinished() == {}
         assert [call for call in await self.admin.calls() if call["early"]] == [], "a flood wait was not kept"
         workspace = self.folder / "data" / "workspace"

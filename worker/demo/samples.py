@@ -99,7 +99,8 @@ def _sevenzip_slices() -> dict[str, bytes]:
 
 
 def _rar(name: str, kilobytes: int, volumes: int) -> dict[str, bytes]:
-    made = rar_volumes(_tree(name, kilobytes), kilobytes * _KILOBYTE // volumes + 1)
+    members = _tree(name, kilobytes)
+    made = rar_volumes(members, sum(map(len, members.values())) // volumes + 1)
     return {f"{name}.part{number}.rar": data for number, data in enumerate(made, 1)}
 
 
