@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import ReferenceExpiredError, SetFailedError
+from worker.errors import ReferenceExpiredError, SetFailedError, SourceGoneError
 from worker.store.channels import channel_ref
 from worker.telegram.transfer import download
 from worker.workspace.folder import PartFile
@@ -73,7 +73,7 @@ async def _fetch_part(
             document = await source.document()
             if document.size != part.size:
                 what = f"{part.file_name} has {document.size} bytes, not {part.size}"
-                raise SetFailedError(what, remedy="scan again")
+                raise SourceGoneError(what, remedy="scan again")
             pieces = download(
                 deps.gateway, document, start=done, in_flight=deps.settings.transfer.parts_in_flight
             )
