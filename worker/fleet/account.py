@@ -22,6 +22,7 @@ from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
 from worker.store import accounts, channels, sets, workers
+from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         auth_key=session.auth_key,
         on_update=process.wake.set,
         guard=lease.require,
+        bounds=TransferBounds(
+            process.settings.transfer.parts_in_flight, process.settings.transfer.connections
+        ),
     )
     lease.on_lost = gateway.abort
     try:

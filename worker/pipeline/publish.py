@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from typing import TYPE_CHECKING
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
+from worker.errors import RetryableError
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
 from worker.store.uploads import IntentPart, create_intent, mark_sending, mark_sent, reload
-from worker.telegram.transfer import upload
+from worker.telegram.transfer import Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,18 +78,21 @@ async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[P
 async def _send_part(
     deps: Deps, claim: Claim, intent: Intent, part: IntentPart, channel: ChannelRef, content: _Content
 ) -> None:
-    async def read(offset: int, length: int) -> bytes:
-        data = await asyncio.to_thread(content.read, part.offset + offset, length)
-        deps.watcher.bytes_moved(claim.name, "upload", part.offset + offset + length, intent.total_size)
-        return data
+    done = part.offset
 
-    uploaded = await upload(
+    def moved(count: int) -> None:
+        nonlocal done
+        done += count
+        deps.watcher.bytes_moved(claim.name, "upload", done, intent.total_size)
+
+    upload = Upload(
         deps.gateway,
         name=part.file_name,
         size=part.length,
-        read=read,
-        in_flight=deps.settings.transfer.parts_in_flight,
+        fill=lambda offset, buffer: content.fill(part.offset + offset, buffer),
+        moved=moved,
     )
+    uploaded = await upload.run()
 
     async def begin() -> None:
         await mark_sending(deps.database, intent, part.ordinal)
@@ -108,14 +111,16 @@ class _Content:
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [(path, path.stat().st_size) for path in files]
 
-    def read(self, offset: int, length: int) -> bytes:
-        pieces = []
+    def fill(self, offset: int, buffer: memoryview) -> None:
+        """Put the bytes from ``offset`` on into the buffer."""
         for path, size in self._files:
-            if length and offset < size:
-                with path.open("rb") as file:
-                    piece = os.pread(file.fileno(), min(length, size - offset), offset)
-                pieces.append(piece)
-                length -= len(piece)
-                offset = size
+            piece = buffer[: max(0, size - offset)]
+            if piece and offset < size:
+                with path.open("rb", buffering=0) as file:
+                    read = os.preadv(file.fileno(), [piece], offset)
+                if read != len(piece):
+                    raise RetryableError(f"{path.name} has lost bytes on the disk")
+                buffer, offset = buffer[read:], size
             offset -= size
-        return b"".join(pieces)
+        if buffer:
+            raise RetryableError("the files on the disk end before the upload does")

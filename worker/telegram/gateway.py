@@ -8,7 +8,7 @@ from pyrogram import raw
 from pyrogram.utils import compute_password_check
 
 from worker.errors import OutcomeUnknownError, RetryableError, SetFailedError
-from worker.telegram.connections import Connections
+from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from worker.telegram.permission import Permission
 
 PAGE = 100
+_BOUNDS = TransferBounds()
 
 
 def _nothing() -> None:
@@ -40,12 +41,13 @@ class Gateway:
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
         guard: Callable[[], None] = _nothing,
+        bounds: TransferBounds = _BOUNDS,
     ) -> None:
         self._server = server
         self.permission = permission
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, guard=guard
+            server, self._storage, deadline=deadline, on_update=on_update, guard=guard, bounds=bounds
         )
 
     async def connect(self) -> None:
