@@ -16,12 +16,16 @@ from pyrogram.crypto import rsa
 from pyrogram.raw.all import layer
 
 from worker.errors import UserError
+from worker.telegram import aes_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from worker.telegram.storage import MemoryStorage
+
+
+aes_backend.install()
 
 
 @dataclass(frozen=True, slots=True)

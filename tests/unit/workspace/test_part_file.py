@@ -25,7 +25,9 @@ def give(file, numbers, data=DATA):
 
 
 @pytest.mark.parametrize(
-    "order", [range(11), range(10, -1, -1), [5, 0, 1, 10, 2, 9, 3, 4, 8, 7, 6]], ids=["front", "back", "mixed"]
+    "order",
+    [range(11), range(10, -1, -1), [5, 0, 1, 10, 2, 9, 3, 4, 8, 7, 6]],
+    ids=["front", "back", "mixed"],
 )
 def test_ranges_may_come_in_any_order(tmp_path, order):
     file, digest = opened(tmp_path / "part-0")
