@@ -104,6 +104,11 @@ class LaneQueue(Generic[P]):
         self._next_at = now + self._interval
         return entry
 
+    def left(self, now: float) -> None:
+        """The operation in flight was held up until this moment: the pace counts from here."""
+        if self.in_flight is not None:
+            self._next_at = now + self._interval
+
     def finish(self, entry: Entry[P]) -> None:
         """The operation in flight has ended for good."""
         assert self.in_flight is entry
@@ -124,8 +129,8 @@ class LaneQueue(Generic[P]):
         return []
 
     def expire(self, now: float) -> list[Entry[P]]:
-        """Take out what has not been started in its time."""
-        late = [entry for entry in self._pending.values() if entry.expires_at <= now]
+        """Take out what has not been started in its time, or cannot be because Telegram asked to wait."""
+        late = [entry for entry in self._pending.values() if entry.expires_at <= max(now, self._retry_at)]
         for entry in late:
             del self._pending[entry.key]
         return late

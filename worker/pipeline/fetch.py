@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import RetryableError, SetFailedError
+from worker.errors import RetryableError, SourceGoneError
 from worker.store.channels import channel_ref
 from worker.telegram.transfer import DOWN_BYTES, Download
 from worker.workspace.part_file import PartFile
@@ -73,7 +73,7 @@ async def _fetch_part(
         document = await deps.gateway.document(channel, part.message_id, part.document_id)
         if document.size != part.size:
             what = f"{part.file_name} has {document.size} bytes, not {part.size}"
-            raise SetFailedError(what, remedy="scan again")
+            raise SourceGoneError(what, remedy="scan again")
         return document
 
     progress.add(file.done)

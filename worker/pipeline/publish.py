@@ -9,35 +9,52 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
-from worker.errors import RetryableError
+from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RetryableError
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
-from worker.store.uploads import IntentPart, create_intent, mark_sending, mark_sent, reload
+from worker.store.uploads import (
+    IntentPart,
+    create_intent,
+    find_committed,
+    mark_sending,
+    mark_sent,
+    mark_unsent,
+    reload,
+)
 from worker.telegram.transfer import Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from worker.domain.telegram import ChannelRef
+    from worker.domain.telegram import ChannelRef, Message
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
+
+_MOST_LOST_PARTS = 50
 
 
 async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
     """Commit what is about to be sent where, with ids that are made this once."""
     destination = await destination_of(deps.database, deps.account.id)
     floor = await deps.gateway.newest_message_id(destination.ref)
-    return await create_intent(
-        deps.database,
-        claim,
-        account_id=deps.account.id,
-        destination_id=destination.channel_id,
-        floor_id=floor,
-        content_hash=content_hash,
-        parts=_plan(claim, content_hash, deps.upload_limit),
-    )
+    parts = list(_plan(claim, content_hash, deps.upload_limit))
+    try:
+        return await create_intent(
+            deps.database,
+            claim,
+            account_id=deps.account.id,
+            destination_id=destination.channel_id,
+            floor_id=floor,
+            content_hash=content_hash,
+            parts=parts,
+        )
+    except OutcomeUnknownError:
+        committed = await find_committed(deps.database, claim, parts)
+        if committed is None:
+            raise
+        return committed
 
 
 def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]:
@@ -82,7 +99,8 @@ async def _send_part(
 
     def moved(count: int) -> None:
         nonlocal done
-        done += count
+        # A part that is sent once more is no progress.
+        done = min(done + count, part.offset + part.length)
         deps.watcher.bytes_moved(claim.name, "upload", done, intent.total_size)
 
     upload = Upload(
@@ -92,17 +110,33 @@ async def _send_part(
         fill=lambda offset, buffer: content.fill(part.offset + offset, buffer),
         moved=moved,
     )
-    uploaded = await upload.run()
-
-    async def begin() -> None:
-        await mark_sending(deps.database, intent, part.ordinal)
-
-    posting = Posting(channel, uploaded, part.caption, begin)
-    message = await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+    await upload.run()
+    message = await _post_part(deps, intent, part, channel, upload)
     document_id = message.document.document_id if message.document else None
     await mark_sent(
         deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id
     )
+
+
+async def _post_part(
+    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, upload: Upload
+) -> Message:
+    async def begin() -> None:
+        await mark_sending(deps.database, intent, part.ordinal)
+
+    posting = Posting(channel, upload.file, part.caption, begin)
+    try:
+        for _ in range(_MOST_LOST_PARTS):
+            try:
+                return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+            except PartMissingError as lost:
+                # Refused, so no message was made: the server wants these bytes again first.
+                await upload.save([lost.part])
+        raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
+    except NotBeforeError:
+        # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
+        await mark_unsent(deps.database, intent, part.ordinal)
+        raise
 
 
 class _Content:

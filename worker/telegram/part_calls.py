@@ -43,26 +43,37 @@ class PartCall(Protocol):
 
 def location_of(document: Document) -> bytes:
     """The query for a range of this document, up to where offset and limit stand."""
-    query = raw.functions.upload.GetFile(
-        location=raw.types.InputDocumentFileLocation(
+    return query_for(
+        raw.types.InputDocumentFileLocation(
             id=document.document_id,
             access_hash=document.access_hash,
             file_reference=document.reference,
             thumb_size="",
-        ),
-        offset=0,
-        limit=0,
+        )
     )
+
+
+def query_for(location: Any) -> bytes:
+    """The query for a range of whatever lies there, up to where offset and limit stand."""
+    query = raw.functions.upload.GetFile(location=location, offset=0, limit=0)
     return bytes(query.write()[: -_RANGE.size])
 
 
 class ReadRange:
-    """``upload.getFile``: one range, handed to ``take`` whole or not at all."""
+    """``upload.getFile``: one range, handed to ``take`` whole or not at all.
+
+    ``expected`` is how many bytes there must be; None where only the server knows.
+    """
 
     method = "upload.GetFile"
 
     def __init__(
-        self, location: bytes, offset: int, limit: int, expected: int, take: Callable[[int, memoryview], Any]
+        self,
+        location: bytes,
+        offset: int,
+        limit: int,
+        expected: int | None,
+        take: Callable[[int, memoryview], Any],
     ) -> None:
         self._location, self._offset, self._limit, self._expected = location, offset, limit, expected
         self._take = take
@@ -79,7 +90,7 @@ class ReadRange:
         if kind != _FILE:
             raise RetryableError(f"{self.method}: answered with {kind:#x}, which is no file")
         data = tl_bytes(answer, _FILE_HEAD)
-        if len(data) != self._expected:
+        if self._expected is not None and len(data) != self._expected:
             raise RetryableError(f"{self.method}: {len(data)} of {self._expected} bytes at {self._offset}")
         return self._take(self._offset, data)
 

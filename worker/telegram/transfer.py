@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.domain.telegram import UploadedFile
-from worker.errors import OutcomeUnknownError, ReferenceExpiredError, RetryableError, SetFailedError
+from worker.errors import ReferenceExpiredError, SetFailedError
 from worker.telegram.failures import MigrateError
 from worker.telegram.part_calls import PartCall, ReadRange, SavePart, location_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 
     from worker.domain.telegram import Document
     from worker.telegram.depth import Depth
@@ -40,12 +41,18 @@ class Target(Protocol):
 
 
 @dataclass(slots=True)
-class _Located:
-    """Where a document is, as far as the last answers tell."""
+class Place:
+    """At which data centre a file lies, as far as the last answers tell."""
+
+    dc_id: int
+
+
+@dataclass(slots=True)
+class _Located(Place):
+    """A document there, and the query for its ranges."""
 
     document: Document
     location: bytes
-    dc_id: int
 
 
 class Download:
@@ -85,7 +92,7 @@ class Download:
 
     async def _once(self, located: _Located, offset: int, expected: int) -> None:
         call = ReadRange(located.location, offset, DOWN_BYTES, expected, self._target.take)
-        await _follow(self._gateway, located, call)
+        await follow(self._gateway, located, call)
 
     async def _locate(self, stale: _Located | None) -> _Located:
         """The document's place; asked for again if ``stale`` is all that is known."""
@@ -96,27 +103,49 @@ class Download:
                 self._references += 1
                 document = await self._find()
                 dc_id = stale.dc_id if stale else document.dc_id
-                self._located = _Located(document, location_of(document), dc_id)
+                self._located = _Located(dc_id, document, location_of(document))
             return self._located
+
+
+async def download(
+    gateway: Gateway, document: Document, *, start: int = 0, in_flight: int
+) -> AsyncGenerator[bytes, None]:
+    """The file's bytes from ``start`` on, in order, for those who keep no file of it."""
+    depth = gateway.connections.depth(document.dc_id, "down")
+    under_way: deque[asyncio.Task[bytes]] = deque()
+    async with gateway.permission.parts("upload.getFile", depth.narrow) as permission:
+        try:
+            for offset in range(start, document.size, DOWN_BYTES):
+                work = read_range(gateway, document, offset, permission=permission)
+                under_way.append(asyncio.create_task(work))
+                while len(under_way) >= min(in_flight, depth.limit):
+                    yield await under_way.popleft()
+            while under_way:
+                yield await under_way.popleft()
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
 
 async def read_range(
     gateway: Gateway, document: Document, offset: int, limit: int = DOWN_BYTES, *, permission: FilePermission
 ) -> bytes:
     """One range of a file, whole or not at all."""
-    located = _Located(document, location_of(document), document.dc_id)
+    place = Place(document.dc_id)
     expected = min(limit, document.size - offset)
-    call = ReadRange(located.location, offset, limit, expected, lambda _, data: bytes(data))
-    data: bytes = await permission.part(lambda: _follow(gateway, located, call))
+    call = ReadRange(location_of(document), offset, limit, expected, lambda _, data: bytes(data))
+    data: bytes = await permission.part(lambda: follow(gateway, place, call))
     return data
 
 
-async def _follow(gateway: Gateway, located: _Located, call: PartCall) -> Any:
+async def follow(gateway: Gateway, place: Place, call: PartCall) -> Any:
+    """Make the call where the file lies, also when that turns out to be elsewhere."""
     try:
-        return await _transfer(gateway, located.dc_id, call)
+        return await gateway.connections.call_files(place.dc_id, call)
     except MigrateError as elsewhere:
-        located.dc_id = elsewhere.dc_id
-        return await _transfer(gateway, located.dc_id, call)
+        place.dc_id = elsewhere.dc_id
+        return await gateway.connections.call_files(place.dc_id, call)
 
 
 class Upload:
@@ -159,7 +188,7 @@ class Upload:
             length,
             lambda buffer: self._fill(offset, buffer),
         )
-        await permission.part(lambda: _transfer(self._gateway, self._gateway.home_dc, call))
+        await permission.part(lambda: self._gateway.connections.call_files(self._gateway.home_dc, call))
         self._moved(length)
 
 
@@ -186,11 +215,3 @@ async def _leaving(depth: Depth, work: Coroutine[Any, Any, None]) -> None:
         moved = True
     finally:
         depth.leave(moved=moved)
-
-
-async def _transfer(gateway: Gateway, dc_id: int, call: PartCall) -> Any:
-    try:
-        return await gateway.connections.call_files(dc_id, call)
-    except OutcomeUnknownError as error:
-        # Nobody sees a part: saving or reading it again changes nothing.
-        raise RetryableError(error.what) from error

@@ -8,6 +8,13 @@ from worker.store.schema.flow_control import (
     flood_wait_state,
     rate_limits,
 )
+from worker.store.schema.library import (
+    package_originals,
+    previews,
+    request_chunks,
+    requests,
+    source_photos,
+)
 from worker.store.schema.people import accounts, runs, settings, workers
 from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
 from worker.store.schema.sessions import account_keys, peers
@@ -27,14 +34,19 @@ __all__ = [
     "memberships",
     "metadata",
     "package_files",
+    "package_originals",
     "package_parts",
     "packages",
     "peers",
+    "previews",
     "rate_limits",
+    "request_chunks",
+    "requests",
     "runs",
     "scan_cursors",
     "settings",
     "source_files",
+    "source_photos",
     "upload_parts",
     "uploads",
     "workers",

@@ -46,6 +46,7 @@ packages = Table(
     state_column("pending", "complete", "failed", name="metadata", default="pending"),
     Column("metadata_reason", Text),
     required("metadata_attempts", Integer, default="0"),
+    now_column("metadata_not_before"),
     required("marks", ARRAY(Text), default="'{}'"),
     Column("creator", Text),
     required("tags", ARRAY(Text), default="'{}'"),
@@ -63,6 +64,8 @@ packages = Table(
     ),
     Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
     Index("packages_destination", "dest_channel_id", "dest_message_id"),
+    Index("packages_tags", "tags", postgresql_using="gin"),
+    Index("packages_creator", text("lower(creator)")),
 )
 
 package_parts = Table(
@@ -137,6 +140,7 @@ upload_parts = Table(
     Column("message_id", Integer),
     Column("document_id", BigInteger),
     Column("sent_at", Time),
+    Column("deleted_at", Time),
     PrimaryKeyConstraint("upload_id", "ordinal"),
     CheckConstraint(
         "(state = 'sent') = (message_id IS NOT NULL) AND (state = 'sent') = (sent_at IS NOT NULL)",
