@@ -18,6 +18,16 @@ OTHER_COMMANDS = (
     "db.sets.skip",
     "restored.",
 )
+# Reached when accounts, sources and destinations are lost for good: tests/crash/test_parts.py and its kin.
+LOSSES = (
+    "db.memberships.closed",
+    "db.removals.",
+    "db.sets.postpone",
+    "db.uploads.move",
+    "db.uploads.replan",
+    "db.uploads.rewrite",
+    "db.uploads.unsent",
+)
 
 
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
@@ -75,5 +85,5 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}
 
         reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
-        expected = {point for point in point_names() if not point.startswith(OTHER_COMMANDS)}
+        expected = {point for point in point_names() if not point.startswith((*OTHER_COMMANDS, *LOSSES))}
         assert expected - reached == set()
