@@ -24,6 +24,7 @@ from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
 from worker.store import accounts, channels, sets, workers
+from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ async def connected(process: Process, account: Account, lease: Lease, run_id: in
         auth_key=session.auth_key,
         on_update=process.wake.set,
         guard=lease.require,
+        bounds=TransferBounds(
+            process.settings.transfer.parts_in_flight, process.settings.transfer.connections
+        ),
     )
     lease.on_lost = gateway.abort
     try:

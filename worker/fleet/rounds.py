@@ -106,7 +106,7 @@ class Rounds:
         """Remove bytes that were kept for sets which somebody else has dealt with."""
         kept = self._deps.workspace.kept
         if kept:
-            waiting = await sets.still_ready(self._deps.database, kept)
+            waiting = await sets.unfinished_among(self._deps.database, kept)
             await self._deps.workspace.forget([set_id for set_id in kept if set_id not in waiting])
 
     async def _explain(self, obstacle: UserError | None) -> None:

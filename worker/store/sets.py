@@ -12,6 +12,7 @@ from worker.errors import FenceLostError
 from worker.store.disk import note_written
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -190,6 +191,13 @@ async def hand_back(
         await connection.execute(_TO_WAITING, values)
 
 
+async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[int]:
+    """Those of these sets that somebody works on or will."""
+    async with database.reading() as connection:
+        query = text("SELECT id FROM archive_sets WHERE id = ANY(:ids) AND state IN ('ready', 'claimed')")
+        return set((await connection.execute(query, {"ids": list(set_ids)})).scalars())
+
+
 async def fail_claim(connection: AsyncConnection, claim: Claim, reason: str) -> None:
     """The set has failed for good; inside the transaction that ends its upload."""
     await require_claim(connection, claim)
@@ -222,13 +230,6 @@ async def release_dead_claims(database: Database) -> int:
     """Claims of workers that have ended become ready again; the next claim's fence shuts the dead one out."""
     async with database.transaction("sets.release_dead") as connection:
         return (await connection.execute(_RELEASE_DEAD)).rowcount
-
-
-async def still_ready(database: Database, set_ids: list[int]) -> set[int]:
-    """Those of these sets that wait to be claimed."""
-    async with database.reading() as connection:
-        query = text("SELECT id FROM archive_sets WHERE id = ANY(:ids) AND state = 'ready'")
-        return set((await connection.execute(query, {"ids": set_ids})).scalars())
 
 
 async def release_claims_of(database: Database, account_id: int) -> int:

@@ -1,19 +1,19 @@
 """One folder per process, in it one per set; each is gone when its work ends.
 
-The folder of a set that has to wait may be kept for its next attempt in this process: a few at most, and
-they are the first to go when disk space is needed.
+What a set that has to wait has fetched so far may be kept for its next owner: of a few sets at most, and only
+until the disk space is needed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
+import re
 import shutil
 import uuid
 from typing import TYPE_CHECKING
 
 from worker import faults
-from worker.errors import DiskFullError
 from worker.workspace.volume import Volume
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from worker.domain.disk_space import Space
 
-_FULL_DISK_RETRY_SECONDS = 60.0
 _MOST_KEPT = 8
 
 
@@ -34,6 +33,7 @@ class Workspace:
         self._own = root / str(worker_id)
         self._volume = Volume(root)
         self._kept: dict[int, Path] = {}
+        self._dead: list[uuid.UUID] = []
 
     @property
     def name(self) -> str:
@@ -45,52 +45,85 @@ class Workspace:
         return await asyncio.to_thread(self._volume.space)
 
     def folder(self, set_id: int, fence: int) -> Path:
-        """Where this owner of the set keeps its files; a later owner meets them only if they were kept."""
+        """Where this owner of the set keeps its files."""
         return self._own / f"set-{set_id}-{fence}"
 
     async def open(self, set_id: int, fence: int) -> Path:
-        """Make the folder of a set, out of the one that was kept for it if there is one."""
+        """Make the folder of a set, with what an earlier owner on this disk has left of it."""
+        return await asyncio.to_thread(self._open, set_id, fence)
+
+    def _open(self, set_id: int, fence: int) -> Path:
         path = self.folder(set_id, fence)
-        kept = self._kept.pop(set_id, None)
-        if kept is not None:
-            with faults.around("workspace.reopen"):
-                await asyncio.to_thread(kept.rename, path)
-            return path
         with faults.around("workspace.open"):
-            await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
+            self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        left = self._left_by_others(set_id, fence)
+        if left and not path.exists():
+            # The fence proves that nobody else may use it; a folder that vanishes meanwhile is not missed.
+            with contextlib.suppress(OSError), faults.around("workspace.adopt"):
+                left[-1].rename(path)
+                _remove_if_empty(left[-1].parent)
+        with faults.around("workspace.open_set"):
+            path.mkdir(mode=0o700, exist_ok=True)
         return path
 
+    def _left_by_others(self, set_id: int, fence: int) -> list[Path]:
+        """Folders of this set that belong to earlier owners, the last one at the end."""
+        found = [
+            (left, path)
+            for path in self._root.glob(f"*/set-{set_id}-*")
+            if (left := _fence_of(path)) is not None and left < fence
+        ]
+        return [path for _, path in sorted(found)]
+
+    async def remove(self, set_id: int, fence: int) -> None:
+        """Remove the folder of a set and what is in it, and what earlier owners have left of it."""
+        await asyncio.to_thread(self._remove, set_id, fence)
+
+    def _remove(self, set_id: int, fence: int) -> None:
+        for path in [*self._left_by_others(set_id, fence), self.folder(set_id, fence)]:
+            with faults.around("workspace.remove"):
+                shutil.rmtree(path, ignore_errors=True)
+            if path.parent != self._own:
+                _remove_if_empty(path.parent)
+
     async def keep(self, set_id: int, fence: int) -> None:
-        """Leave the folder of a set for its next attempt; nobody may be writing to it any more."""
+        """Leave the folder of a set to its next owner; nobody may be writing to it any more."""
         path = self.folder(set_id, fence)
-        if not path.exists():
-            return
-        self._kept[set_id] = path
+        if path.exists():
+            self._kept[set_id] = path
         if len(self._kept) > _MOST_KEPT:
             await self.forget([next(iter(self._kept))])
 
     @property
     def kept(self) -> list[int]:
-        """The sets whose folders wait for another attempt."""
+        """The sets whose folders this process has left to their next owners."""
         return list(self._kept)
 
     async def forget(self, set_ids: Collection[int]) -> None:
-        """Remove what was kept for these sets."""
+        """Remove what was kept of these sets."""
         for set_id in set_ids:
             path = self._kept.pop(set_id, None)
             if path is not None:
-                await _remove(path)
+                await asyncio.to_thread(self._discard, path)
 
     async def make_room(self) -> bool:
-        """Remove everything that was only kept; whether there was anything."""
-        found = self.kept
-        await self.forget(found)
-        return bool(found)
+        """Remove what is only kept, by this process or of dead ones; whether anything was."""
+        kept = [path for path in self._kept.values() if path.exists()]
+        kept += [path for worker in self._dead for path in (self._root / str(worker)).glob("set-*")]
+        self._kept.clear()
+        return any([await asyncio.to_thread(self._discard, path) for path in kept])
 
-    async def remove(self, set_id: int, fence: int) -> None:
-        """Remove the folder of a set and what is in it, and what was kept of the set before."""
-        await self.forget([set_id])
-        await _remove(self.folder(set_id, fence))
+    def _discard(self, path: Path) -> bool:
+        """Remove a folder that its set's next owner may be adopting right now: one of both gets it whole."""
+        away = self._own / f"discarded-{uuid.uuid4().hex}"
+        try:
+            with faults.around("workspace.remove"):
+                self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.rename(away)
+                shutil.rmtree(away, ignore_errors=True)
+        except OSError:
+            return False
+        return True
 
     async def close(self) -> None:
         """Remove everything of this process."""
@@ -104,17 +137,26 @@ class Workspace:
         found = (_worker_of(path) for path in sorted(self._root.iterdir()) if path != self._own)
         return [worker_id for worker_id in found if worker_id is not None]
 
-    async def remove_of(self, workers: Collection[uuid.UUID]) -> int:
-        """Remove what dead processes left; how many folders."""
-        for worker_id in workers:
+    def sets_of(self, workers: Collection[uuid.UUID]) -> set[int]:
+        """The sets of which these processes have left files here."""
+        paths = (path for worker in workers for path in (self._root / str(worker)).glob("set-*"))
+        return {set_id for path in paths if (set_id := _set_of(path)) is not None}
+
+    async def remove_of(self, workers: Collection[uuid.UUID], *, keep: Collection[int] = ()) -> int:
+        """Remove what dead processes left, but for the sets to ``keep``: their next owner goes on from there.
+
+        How many processes have nothing left here.
+        """
+        self._dead = list(workers)
+        return sum([await asyncio.to_thread(self._sweep, worker_id, keep) for worker_id in workers])
+
+    def _sweep(self, worker_id: uuid.UUID, keep: Collection[int]) -> bool:
+        folder = self._root / str(worker_id)
+        for path in [path for path in folder.iterdir() if _set_of(path) not in keep]:
             with faults.around("workspace.sweep"):
-                await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
-        return len(workers)
-
-
-async def _remove(path: Path) -> None:
-    with faults.around("workspace.remove"):
-        await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+                shutil.rmtree(path, ignore_errors=True)
+                path.unlink(missing_ok=True)
+        return _remove_if_empty(folder)
 
 
 def _worker_of(path: Path) -> uuid.UUID | None:
@@ -125,24 +167,23 @@ def _worker_of(path: Path) -> uuid.UUID | None:
         return None
 
 
-class PartFile:
-    """A file that is written once, front to back."""
+_SET_FOLDER = re.compile(r"set-(\d+)-(\d+)")
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with faults.around("workspace.part"):
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
-    def append(self, data: bytes) -> None:
-        """Write all of ``data``. A full disk is a reason to wait, not to fail."""
-        view = memoryview(data)
-        try:
-            with faults.around("workspace.append"):
-                while view:
-                    view = view[os.write(self._fd, view) :]
-        except OSError as error:
-            what = f"the disk took no more: {error.strerror}"
-            raise DiskFullError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
+def _set_of(path: Path) -> int | None:
+    found = _SET_FOLDER.fullmatch(path.name)
+    return int(found[1]) if found else None
 
-    def close(self) -> None:
-        os.close(self._fd)
+
+def _fence_of(path: Path) -> int | None:
+    found = _SET_FOLDER.fullmatch(path.name)
+    return int(found[2]) if found else None
+
+
+def _remove_if_empty(folder: Path) -> bool:
+    try:
+        with faults.around("workspace.rmdir"):
+            folder.rmdir()
+    except OSError:
+        return False
+    return True

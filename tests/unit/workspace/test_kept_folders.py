@@ -28,9 +28,13 @@ async def test_a_kept_folder_becomes_that_of_the_next_attempt(workspace):
     assert workspace.kept == []
 
 
-async def test_a_folder_that_was_not_kept_is_never_met_again(workspace):
-    await _fill(workspace, 7)
-    assert list((await workspace.open(7, 2)).iterdir()) == []
+async def test_what_dead_processes_left_goes_too_when_room_is_needed(workspace, tmp_path):
+    dead = uuid.uuid4()
+    left = await _fill(Workspace(tmp_path / "workspace", dead), 9)
+    await workspace.remove_of([dead], keep={9})
+    assert left.exists()
+    assert await workspace.make_room()
+    assert not left.exists()
 
 
 async def test_removing_a_set_removes_what_was_kept_of_it(workspace):
