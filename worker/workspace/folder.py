@@ -50,6 +50,7 @@ class Workspace:
 
     async def open(self, set_id: int, fence: int) -> Path:
         """Make the folder of a set, with what an earlier owner on this disk has left of it."""
+        self._kept.pop(set_id, None)
         return await asyncio.to_thread(self._open, set_id, fence)
 
     def _open(self, set_id: int, fence: int) -> Path:
