@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.store.sets import release_dead_claims
-from worker.store.workers import bury_dead_workers, dead_among
+from worker.store.sets import dead_claims, release_dead_claims
+from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -28,3 +28,11 @@ async def sweep(database: Database, workspace: Workspace, *, silent_seconds: flo
     claims = await release_dead_claims(database)
     folders = await workspace.remove_of(await dead_among(database, workspace.others()))
     return Swept(runs, claims, folders)
+
+
+async def look_at_leftovers(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
+    """What ``sweep`` would put right, with nothing touched."""
+    silent = await silent_workers(database, silent_seconds)
+    mine = workspace.others()
+    dead = {*await dead_among(database, mine), *(worker for worker in mine if worker in silent)}
+    return Swept(await open_runs_of(database, silent), await dead_claims(database, silent), len(dead))
