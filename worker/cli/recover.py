@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.errand import shown
+from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
 from worker.fleet.account import Mode
+from worker.fleet.asking import Wish, fulfil
 from worker.fleet.process import open_process
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
 from worker.recovery.account import Extent
@@ -106,6 +108,8 @@ async def _recover(
             if report.outcome == "elsewhere":
                 holder = await holder_of(known, report.account_id)
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
+        if all(report.outcome == "elsewhere" for report in reports):
+            findings.merge(await _ask_a_worker(process, extent))
         if not dry_run:
             await _note_what_stays(known, findings, asked)
     return Recovered(findings, reports, dry_run)
@@ -122,6 +126,14 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
     findings.add(Kind.CLAIM, "to be released" if dry_run else "released", swept.claims_released)
     findings.add(Kind.FOLDER, "to be removed" if dry_run else "removed", swept.folders_removed)
     return findings
+
+
+async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
+    """No account is free: one of the workers looks, between what it does anyway."""
+    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over)}
+    wish = Wish(kind="recover", channels=[], arguments=lambda: arguments, asked_by=person())
+    with shown(quiet=True, of_bytes=False) as counter:
+        return Findings.of_document(await fulfil(process, wish, counter))
 
 
 async def _note_what_stays(known: Database, findings: Findings, asked: tuple[int, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
-from worker.errors import NotBeforeError, OutcomeUnknownError
+from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RetryableError
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
 from worker.store.uploads import (
@@ -22,16 +21,18 @@ from worker.store.uploads import (
     mark_unsent,
     reload,
 )
-from worker.telegram.transfer import upload
+from worker.telegram.transfer import Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from worker.domain.telegram import ChannelRef, Message, UploadedFile
+    from worker.domain.telegram import ChannelRef, Message
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
+
+_MOST_LOST_PARTS = 50
 
 
 async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
@@ -94,19 +95,23 @@ async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[P
 async def _send_part(
     deps: Deps, claim: Claim, intent: Intent, part: IntentPart, channel: ChannelRef, content: _Content
 ) -> None:
-    async def read(offset: int, length: int) -> bytes:
-        data = await asyncio.to_thread(content.read, part.offset + offset, length)
-        deps.watcher.bytes_moved(claim.name, "upload", part.offset + offset + length, intent.total_size)
-        return data
+    done = part.offset
 
-    uploaded = await upload(
+    def moved(count: int) -> None:
+        nonlocal done
+        # A part that is sent once more is no progress.
+        done = min(done + count, part.offset + part.length)
+        deps.watcher.bytes_moved(claim.name, "upload", done, intent.total_size)
+
+    upload = Upload(
         deps.gateway,
         name=part.file_name,
         size=part.length,
-        read=read,
-        in_flight=deps.settings.transfer.parts_in_flight,
+        fill=lambda offset, buffer: content.fill(part.offset + offset, buffer),
+        moved=moved,
     )
-    message = await _post_part(deps, intent, part, channel, uploaded)
+    await upload.run()
+    message = await _post_part(deps, intent, part, channel, upload)
     document_id = message.document.document_id if message.document else None
     await mark_sent(
         deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id
@@ -114,14 +119,20 @@ async def _send_part(
 
 
 async def _post_part(
-    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, uploaded: UploadedFile
+    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, upload: Upload
 ) -> Message:
     async def begin() -> None:
         await mark_sending(deps.database, intent, part.ordinal)
 
-    posting = Posting(channel, uploaded, part.caption, begin)
+    posting = Posting(channel, upload.file, part.caption, begin)
     try:
-        return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+        for _ in range(_MOST_LOST_PARTS):
+            try:
+                return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+            except PartMissingError as lost:
+                # Refused, so no message was made: the server wants these bytes again first.
+                await upload.save([lost.part])
+        raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
     except NotBeforeError:
         # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
         await mark_unsent(deps.database, intent, part.ordinal)
@@ -134,14 +145,16 @@ class _Content:
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [(path, path.stat().st_size) for path in files]
 
-    def read(self, offset: int, length: int) -> bytes:
-        pieces = []
+    def fill(self, offset: int, buffer: memoryview) -> None:
+        """Put the bytes from ``offset`` on into the buffer."""
         for path, size in self._files:
-            if length and offset < size:
-                with path.open("rb") as file:
-                    piece = os.pread(file.fileno(), min(length, size - offset), offset)
-                pieces.append(piece)
-                length -= len(piece)
-                offset = size
+            piece = buffer[: max(0, size - offset)]
+            if piece and offset < size:
+                with path.open("rb", buffering=0) as file:
+                    read = os.preadv(file.fileno(), [piece], offset)
+                if read != len(piece):
+                    raise RetryableError(f"{path.name} has lost bytes on the disk")
+                buffer, offset = buffer[read:], size
             offset -= size
-        return b"".join(pieces)
+        if buffer:
+            raise RetryableError("the files on the disk end before the upload does")

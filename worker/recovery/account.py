@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.intents import finish_open_intents
@@ -19,6 +19,7 @@ from worker.store.uploads import load
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
+    from worker.recovery.errand import Errand
     from worker.store.open_intents import Begun
 
 _PENDING_COUNTED = 1000
@@ -38,7 +39,7 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
     findings = Findings()
     if extent.dry_run:
         await _look_at_uploads(deps, findings, extent)
-        pending = await pending_of(deps.database, deps.account.id, deps.run_id, limit=_PENDING_COUNTED)
+        pending = await pending_of(deps.database, deps.account.id, limit=_PENDING_COUNTED)
         findings.add(Kind.METADATA, "to be completed", len(pending))
     else:
         await take_over_stranded(deps, findings, extent.take_over)
@@ -49,6 +50,14 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
         await settle_strays(deps, findings, dry_run=extent.dry_run)
         await remove_left_overs(deps, findings, dry_run=extent.dry_run)
     return findings
+
+
+async def recover_as_asked(errand: Errand) -> dict[str, Any]:
+    """The same, for a command whose accounts are all run by workers; beside whatever this one does."""
+    asked = errand.arguments
+    extent = Extent(thorough=True, dry_run=bool(asked["dry_run"]), take_over=tuple(asked["take_over"]))
+    errand.counter.progress("recovering", 0, 0)
+    return (await recover_account(errand.deps, extent)).document()
 
 
 async def _look_at_uploads(deps: Deps, findings: Findings, extent: Extent) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LISTED = 100
 
@@ -53,6 +57,21 @@ class Findings:
         """Take in what somebody else found."""
         self.counts.update(other.counts)
         self.listed.extend(other.listed[: _LISTED - len(self.listed)])
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Findings:
+        """What another process found, out of its ``document``."""
+        listed = [
+            Finding(Kind[item["kind"].upper()], item["what"], item["outcome"]) for item in document["listed"]
+        ]
+        counts = Counter(
+            {
+                (Kind[kind.upper()], outcome): count
+                for kind, outcomes in document["counts"].items()
+                for outcome, count in outcomes.items()
+            }
+        )
+        return cls(listed, counts)
 
     def document(self) -> dict[str, object]:
         """For ``--json``."""

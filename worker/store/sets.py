@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from worker.errors import FenceLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -212,6 +212,13 @@ async def hand_back(
             "set": claim.set_id,
         }
         await connection.execute(_TO_WAITING, values)
+
+
+async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[int]:
+    """Those of these sets that somebody works on or will."""
+    async with database.reading() as connection:
+        query = text("SELECT id FROM archive_sets WHERE id = ANY(:ids) AND state IN ('ready', 'claimed')")
+        return set((await connection.execute(query, {"ids": list(set_ids)})).scalars())
 
 
 async def fail_claim(connection: AsyncConnection, claim: Claim, reason: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 from pyrogram.utils import compute_password_check
 
 from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
-from worker.telegram.connections import Connections
+from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from worker.telegram.permission import Permission
 
 PAGE = 100
+_BOUNDS = TransferBounds()
 
 
 def _nothing() -> None:
@@ -40,6 +42,7 @@ class Gateway:
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
         guard: Callable[[], None] = _nothing,
+        bounds: TransferBounds = _BOUNDS,
     ) -> None:
         self._server = server
         self.permission = permission
@@ -47,8 +50,14 @@ class Gateway:
         self.on_write: list[Callable[[int], None]] = []
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, guard=guard
+            server, self._storage, deadline=deadline, on_update=on_update, guard=guard, bounds=bounds
         )
+
+    def under(self, permission: Permission) -> Gateway:
+        """The same connections, for calls that another permission is asked for."""
+        other = copy.copy(self)
+        other.permission = permission
+        return other
 
     async def connect(self) -> None:
         """Open the main connection; a fresh account agrees on a key first."""

@@ -159,7 +159,7 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
     assert await raw.fetchval("SELECT state FROM uploads") == "done"
     stub = await raw.fetchrow("SELECT dest_message_id, file_count, metadata, part_count FROM packages")
     assert tuple(stub) == (5, 0, "pending", 1)
-    assert [p.package_id for p in await metadata.pending_of(database, 1, 0, limit=9)] == [package_id]
+    assert [p.package_id for p in await metadata.pending_of(database, 1, limit=9)] == [package_id]
 
     entries = [
         Entry("a.txt", 3, 3, 0, "2026-01-01T12:00:00", False, False),
@@ -172,7 +172,7 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
         "complete",
         ["unsafe-paths"],
     )
-    assert await metadata.pending_of(database, 1, 0, limit=9) == []
+    assert await metadata.pending_of(database, 1, limit=9) == []
 
 
 async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(database, raw, worker):
@@ -188,7 +188,7 @@ async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(da
     row = await raw.fetchrow("SELECT state, metadata, metadata_reason, metadata_attempts FROM packages")
     assert tuple(row) == ("published", "failed", "the source is gone", 3)
     assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
-    assert await metadata.pending_of(database, 1, 0, limit=9) == []
+    assert await metadata.pending_of(database, 1, limit=9) == []
 
 
 async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker):

@@ -1,0 +1,16 @@
+"""What may be asked of an account, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.recovery.account import recover_as_asked
+from worker.recovery.restore import restore
+
+if TYPE_CHECKING:
+    from worker.recovery.errand import Executor
+
+EXECUTORS: dict[str, Executor] = {
+    "recover": recover_as_asked,
+    "restore": restore,
+}
