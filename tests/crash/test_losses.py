@@ -102,6 +102,28 @@ async def test_a_changed_destination_gets_only_what_comes_later_and_open_uploads
     assert await _states(world) == ["indexed"] * 3
 
 
+async def test_an_upload_waits_for_a_destination_that_closed_and_ends_when_that_is_gone_for_all(world):
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    ended = await world.run("run", "--once", *ONE, faults="kill=db.uploads.sent:after:1")
+    assert ended == {"signal": 9}
+    other = (await world.admin.create_channel("Annex", admins=list(PHONES)))["channel_id"]
+    await world.admin.kick(world.destination, A)
+    assert await world.run("run", "--once", *ONE) == {"exit": 0}
+    (row,) = await world.fetch("SELECT state, reason FROM archive_sets")
+    assert row["state"] == "ready"
+    assert "may not read Library any more" in row["reason"]
+
+    # Everybody is shut out, and a person has turned to another channel.
+    await world.admin.kick(world.destination, B)
+    await world.fetch("UPDATE channels SET is_destination = false WHERE is_destination")
+    await world.fetch("UPDATE channels SET is_destination = true WHERE telegram_id = $1", other)
+    await recover(world, "--account", B)
+    for _ in range(3):
+        await world.run("run", "--once", *ONE)
+    (row,) = await world.fetch("SELECT state, reason FROM archive_sets")
+    assert (row["state"], row["reason"]) == ("failed", "its destination is gone: no account can read it")
+
+
 @pytest.mark.parametrize(
     "kill", ["", "telegram.channels.DeleteMessages:after:1", "db.uploads.give_up:after:1"]
 )

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def remove_left_overs(deps: Deps, findings: Findings, *, dry_run: bool) -> None:
-    """Go through what abandoned and superseded uploads sent, in channels that this account can read."""
+async def remove_left_overs(deps: Deps, findings: Findings, seen: set[Removable], *, dry_run: bool) -> None:
+    """Go through what abandoned and superseded uploads sent, in channels that this account can read.
+
+    ``seen`` are the messages that another account of this process has dealt with.
+    """
     readable = {item.channel_id for item in await withdrawals.destinations_of(deps.database, deps.account.id)}
     last: Removable | None = None
     while items := await removals.left_of_ended(deps.database, after=last):
         last = items[-1]
         for item in items:
-            if item.destination_id not in readable:
+            if item.destination_id not in readable or item in seen:
                 continue
+            seen.add(item)
             what = f"message {item.message_id} of upload {item.upload_id}"
             if dry_run:
                 findings.note(Kind.MESSAGE, what, "to be removed")
