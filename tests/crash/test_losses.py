@@ -1,5 +1,9 @@
 """Messages deleted by hand, closed and changed destinations, sources that are gone: each told apart."""
 
+import asyncio
+import os
+import signal
+
 import asyncpg
 import pytest
 from recovering import recover
@@ -218,3 +222,17 @@ async def _dump(world) -> dict[str, list]:
         return dump
     finally:
         await connection.close()
+
+
+async def test_beside_a_running_fleet_a_worker_looks_and_the_command_reports_it(world):
+    await world.post_archive(world.sources[0])
+    await world.drain()
+    pid = world.workers.start("run", env=world.env())
+    leased = "SELECT 1 FROM accounts WHERE worker_id IS NULL OR lease_until IS NULL"
+    while await world.fetch(leased):  # noqa: ASYNC110 - another process has no event to wait for
+        await asyncio.sleep(0.1)
+    found = await recover(world)
+    os.kill(pid, signal.SIGTERM)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
+    assert found["counts"]["account"] == {"left to its worker": 2}
+    assert found["counts"]["package"] == {"messages standing": 1}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
     from worker.recovery.errand import Errand
     from worker.store.open_intents import Begun
-    from worker.store.removals import Removable
 
 _PENDING_COUNTED = 1000
 
@@ -32,7 +31,7 @@ class Seen:
 
     packages: set[int] = field(default_factory=set)
     strays: set[int] = field(default_factory=set)
-    left_over: set[Removable] = field(default_factory=set)
+    left_over: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
-from worker.store import adoption, withdrawals
+from worker.store import adoption, reach, withdrawals
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
 
@@ -43,6 +43,8 @@ async def settle_strays(deps: Deps, findings: Findings, seen: set[int], *, dry_r
         except NoAccessError as error:
             seen.remove(destination.channel_id)
             findings.note(Kind.MESSAGE, destination.title, f"not read: {error.what}")
+            if not dry_run:
+                await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
 
 
 async def _strays_in(deps: Deps, destination: ReadableDestination) -> list[MarkedMessage]:
