@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.recovery.restore import restore
+from worker.recovery.verify import verify
 
 if TYPE_CHECKING:
     from worker.recovery.errand import Executor
 
 EXECUTORS: dict[str, Executor] = {
     "restore": restore,
+    "verify": verify,
 }
