@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.recovery.account import recover_as_asked
 from worker.recovery.restore import restore
 from worker.recovery.verify import verify
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from worker.recovery.errand import Executor
 
 EXECUTORS: dict[str, Executor] = {
+    "recover": recover_as_asked,
     "restore": restore,
     "verify": verify,
 }
