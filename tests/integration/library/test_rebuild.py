@@ -106,7 +106,7 @@ async def test_an_empty_database_is_made_anew_and_nothing_is_downloaded_again(
     for _ in range(2):
         ended = await world.run(*RUN, faults=f"record={record}")
         assert ended == {"exit": 0}, world.workers.logs[-1].read_text()
-    assert [place for place in record.read_text().split() if place.startswith("workspace.append")] == []
+    assert [place for place in record.read_text().split() if place.startswith("workspace.part")] == []
     assert await world.admin.messages(world.destination) == messages
     states = {row["state"] for row in await world.fetch("SELECT state FROM archive_sets")}
     assert states == {"duplicate"}
