@@ -75,6 +75,7 @@ class FleetSettings(_Table):
     retry_cap_secs: Annotated[float, Field(gt=0)] = Field(21600.0, description="longest back-off of a set")
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
     busy_cap_secs: Annotated[float, Field(gt=0)] = Field(300.0, description="longest wait for a busy hash")
+    republish_deleted: bool = Field(False, description="publish again what a person deleted there")
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
     @model_validator(mode="after")

@@ -17,15 +17,17 @@ from worker.errors import (
 )
 from worker.log import bound, get_logger
 from worker.pipeline.claim import release_disk
-from worker.pipeline.deduplicate import Duplicate, deduplicate, only_publisher
+from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
+from worker.pipeline.known import known_package
 from worker.pipeline.patience import judge
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
+from worker.store.withdrawals import decline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,11 +66,13 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
 
 async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str:
     # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
+    if (package_id := await known_package(deps, claim)) is not None:
+        await mark_duplicate(deps.database, claim, package_id)
+        return "duplicate"
     if claim.content_hash is not None:
         known = await deduplicate(deps, claim.content_hash)
-        if isinstance(known, Duplicate):
-            await mark_duplicate(deps.database, claim, known.package_id)
-            return "duplicate"
+        if not isinstance(known, Cleared):
+            return await _leave(deps, claim, known)
     fetched = await _fetch(deps, claim)
     on_fetched()
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
@@ -78,9 +82,8 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         only_publisher(deps, fetched.content_hash),
     ):
         verdict = await deduplicate(deps, fetched.content_hash)
-        if isinstance(verdict, Duplicate):
-            await mark_duplicate(deps.database, claim, verdict.package_id)
-            return "duplicate"
+        if not isinstance(verdict, Cleared):
+            return await _leave(deps, claim, verdict)
         package_id = await _publish(deps, claim, fetched)
     await index_fetched(deps, package_id, fetched)
     return "published"
@@ -122,6 +125,15 @@ async def tidy(deps: Deps, claim: Claim, *, reuse: bool = False) -> None:
     except FleetError as error:
         # A reservation whose claim has ended promises nothing; it is swept up later.
         log.warning("disk.not_released", reason=str(error))
+
+
+async def _leave(deps: Deps, claim: Claim, verdict: Duplicate | Declined) -> str:
+    """There is nothing to publish."""
+    if isinstance(verdict, Duplicate):
+        await mark_duplicate(deps.database, claim, verdict.package_id)
+        return "duplicate"
+    await decline(deps.database, claim)
+    return "skipped"
 
 
 async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
