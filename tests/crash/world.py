@@ -110,14 +110,14 @@ class World:
         pid = self.workers.start(*argv, env=self.env(faults))
         return await asyncio.to_thread(self.workers.wait, pid)
 
-    async def post_archive(self, *sources: int, size: int = 60_000) -> Path:
+    async def post_archive(self, *sources: int, size: int = 60_000, **options) -> Path:
         """A new zip, posted in each of these sources."""
         self.posted += 1
         path = self.folder / f"archive-{self.posted}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("data.bin", os.urandom(size))
         for source in sources:
-            await self.admin.post_document(source, path, path.name)
+            await self.admin.post_document(source, path, path.name, **options)
         return path
 
     def make_volumes(self, *, count: int = 3, size: int = 60_000) -> list[Path]:
@@ -137,8 +137,7 @@ class World:
         opened = [(await self.admin.create_topic(forum, title))["topic_id"] for title in topics]
         # Accounts find the forum when they connect; what they find out later stays what it is here.
         await self.fetch(
-            "WITH made AS (INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)"
-            " RETURNING id) INSERT INTO scan_cursors (channel_id) SELECT id FROM made",
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)",
             forum,
         )
         self.sources.append(forum)
