@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -84,6 +85,7 @@ class World:
     destination: int = 0
     posted: int = 0
     settings: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
 
     def env(self, faults: str = "", **more: str) -> dict[str, str]:
         return {
@@ -116,6 +118,7 @@ class World:
         path = self.folder / f"archive-{self.posted}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("data.bin", os.urandom(size))
+        self.paths[_hash_of(path, 0, path.stat().st_size)] = path
         for source in sources:
             await self.admin.post_document(source, path, path.name, **options)
         return path
@@ -142,6 +145,20 @@ class World:
         )
         self.sources.append(forum)
         return forum, opened
+
+    async def open_hidden_group(self) -> int:
+        """A group, as a source, whose earlier messages the accounts do not see: they joined after one was posted."""
+        made = await self.admin.create_channel("Group", broadcast=False, hidden_history=True)
+        group = made["channel_id"]
+        await self.admin.post_text(group, "before your time")
+        for phone in PHONES:
+            await self.admin.join(group, phone)
+        await self.fetch(
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+            group,
+        )
+        self.sources.append(group)
+        return group
 
     async def drain(self, *argv: str) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
@@ -211,7 +228,7 @@ class World:
             """
         )
         assert {id_ for row in rows for id_ in row["ids"]} == set(published), "a marked message without a row"
-        packages = Counter(tuple(published[id_]["sha256"] for id_ in row["ids"]) for row in rows)
+        packages = Counter(self._files([published[id_] for id_ in row["ids"]]) for row in rows)
         assert {parts: n for parts, n in packages.items() if n > 1} == {}, "a content was published twice"
         assert set(posted) - set(packages) == set(), "a content was lost"
         assert set(packages) - set(posted) == set(), "the destination holds bytes that nobody posted"
@@ -232,11 +249,34 @@ class World:
         assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
         await self._no_secret_in_logs()
 
+    def _files(self, messages: list[dict]) -> tuple[str, ...]:
+        """The hashes of the files that these messages restore, having checked every split part's bytes."""
+        hashes: list[str] = []
+        end = 0
+        for message in messages:
+            marker = find_marker(message["text"])
+            assert marker is not None
+            assert marker.offset == end, f"{message['file_name']}: a part is missing, doubled or misplaced"
+            end += marker.length
+            if marker.length == marker.file_size:
+                hashes.append(message["sha256"])
+                continue
+            content = marker.content_hash.hex()
+            assert message["sha256"] == _hash_of(self.paths[content], marker.offset, marker.length)
+            hashes += [content] * (content not in hashes)
+        return tuple(hashes)
+
     async def _no_secret_in_logs(self) -> None:
         secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
         for log in self.workers.logs:
             text = log.read_text()
             assert [secret for secret in secrets if secret in text] == [], log
+
+
+def _hash_of(path: Path, offset: int, length: int) -> str:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return hashlib.sha256(file.read(length)).hexdigest()
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from worker.flow.runner import Runner
 from worker.log import get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.run import attempt
+from worker.recovery.intents import finish_open_intents
 from worker.store import sets
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class _Ready:
         pauses = await self._process.pauses.pauses()
         if in_the_way(pauses, self._deps.account.id, None) is not None:
             raise SourceClosedError
+        # What was begun comes before anything new, also while a long backlog lasts.
+        await finish_open_intents(self._deps)
         claim = await claim_next(self._deps, resting_channels(pauses, self._deps.account.id))
         if claim is None:
             raise SourceClosedError

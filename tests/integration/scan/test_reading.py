@@ -1,6 +1,5 @@
 """What an account reads of its sources, how far, and what it does not read again."""
 
-
 from world import PHONES
 
 ADA, GRACE = PHONES

@@ -139,6 +139,7 @@ archive_sets = Table(
         *("state", "not_before"),
         postgresql_where=text("reason IS NOT NULL AND state IN ('collecting', 'ready', 'failed')"),
     ),
+    Index("archive_sets_content", "content_hash", postgresql_where=text("content_hash IS NOT NULL")),
     Index(
         "archive_sets_open",
         *("channel_id", "family"),
