@@ -12,6 +12,10 @@ branch_labels = None
 depends_on = None
 
 UPGRADE = (
+    # What stands at the destination is known when somebody posts it again.
+    """
+    CREATE INDEX package_parts_document ON package_parts (document_id) WHERE document_id IS NOT NULL
+    """,
     # Not set where nobody asked yet; broadcast channels show everything to everybody.
     "ALTER TABLE memberships ADD COLUMN visible_from integer",
     """
@@ -37,4 +41,5 @@ def upgrade() -> None:
 def downgrade() -> None:
     """An earlier version reads a forum by its own cursor, which says up to where every topic was read."""
     op.execute("DELETE FROM scan_cursors WHERE topic_id > 0 OR account_id IS NOT NULL")
+    op.execute("DROP INDEX package_parts_document")
     op.execute("ALTER TABLE memberships DROP COLUMN visible_from")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.fleet.channel_errands import discover, join
 from worker.recovery.restore import restore
 
 if TYPE_CHECKING:
     from worker.recovery.errand import Executor
 
 EXECUTORS: dict[str, Executor] = {
+    "discover": discover,
+    "join": join,
     "restore": restore,
 }

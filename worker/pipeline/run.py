@@ -20,6 +20,7 @@ from worker.pipeline.deduplicate import Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
+from worker.pipeline.known import known_package
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.channels import destination_of
@@ -54,6 +55,9 @@ async def attempt(deps: Deps, claim: Claim) -> str:
 
 async def _work(deps: Deps, claim: Claim) -> str:
     # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
+    if (package_id := await known_package(deps, claim)) is not None:
+        await mark_duplicate(deps.database, claim, package_id)
+        return "duplicate"
     await destination_of(deps.database, deps.account.id)
     if claim.content_hash is not None:
         known = await deduplicate(deps, claim.content_hash)

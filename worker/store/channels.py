@@ -125,7 +125,10 @@ async def note_visibility(database: Database, account_id: int, channel_id: int, 
 async def make_source(database: Database, telegram_id: int) -> None:
     """Read this channel from now on."""
     async with database.transaction("channels.source") as connection:
-        await _require_known(connection, telegram_id)
+        if await _role(connection, telegram_id) == "destination":
+            raise UserError(
+                f"channel {telegram_id} is where archives go", remedy="choose another destination first"
+            )
         await connection.execute(
             text("UPDATE channels SET is_source = true, is_enabled = true WHERE telegram_id = :telegram_id"),
             {"telegram_id": telegram_id},
@@ -135,7 +138,10 @@ async def make_source(database: Database, telegram_id: int) -> None:
 async def make_destination(database: Database, telegram_id: int) -> None:
     """Publish to this channel from now on; what is elsewhere stays there."""
     async with database.transaction("channels.destination") as connection:
-        await _require_known(connection, telegram_id)
+        if await _role(connection, telegram_id) == "source":
+            raise UserError(
+                f"channel {telegram_id} is read as a source", remedy="run: worker channels remove CHANNEL"
+            )
         await connection.execute(text("UPDATE channels SET is_destination = false WHERE is_destination"))
         await connection.execute(
             text("UPDATE channels SET is_destination = true WHERE telegram_id = :telegram_id"),
@@ -143,12 +149,14 @@ async def make_destination(database: Database, telegram_id: int) -> None:
         )
 
 
-async def _require_known(connection: AsyncConnection, telegram_id: int) -> None:
-    query = text("SELECT 1 FROM channels WHERE telegram_id = :telegram_id")
-    if (await connection.execute(query, {"telegram_id": telegram_id})).one_or_none() is None:
+async def _role(connection: AsyncConnection, telegram_id: int) -> str:
+    query = text("SELECT is_source, is_destination FROM channels WHERE telegram_id = :id")
+    row = (await connection.execute(query, {"id": telegram_id})).one_or_none()
+    if row is None:
         raise UserError(
             f"no account has seen a channel {telegram_id}", remedy="join it with an account first"
         )
+    return "destination" if row.is_destination else "source" if row.is_source else ""
 
 
 async def channel_ref(database: Database, account_id: int, channel_id: int) -> ChannelRef:

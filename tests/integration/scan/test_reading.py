@@ -1,5 +1,9 @@
 """What an account reads of its sources, how far, and what it does not read again."""
 
+import asyncio
+import os
+import signal
+
 from world import PHONES
 
 ADA, GRACE = PHONES
@@ -149,3 +153,40 @@ async def test_p14_a_protected_source_is_skipped_until_its_owner_allows_it(world
     await world.admin.set_noforwards(source, False)
     await run()
     await world.check_invariants()
+
+
+async def test_p10_a_posting_of_known_documents_is_a_duplicate_without_a_download(world, run):
+    first, second = world.sources
+    await world.post_archive(first)
+    await run()
+    (source,) = [m for m in await world.admin.messages(first) if m["document_id"]]
+    (published,) = [m for m in await world.admin.messages(world.destination) if m["document_id"]]
+    await world.admin.repost(second, source["document_id"])
+    await world.admin.repost(second, published["document_id"])
+    await run()
+    rows = await world.fetch(
+        "SELECT s.state, s.package_id, f.sha256 FROM archive_sets s JOIN source_files f ON f.set_id = s.id"
+        " WHERE s.id > 1"
+    )
+    assert [tuple(row) for row in rows] == [("duplicate", 1, None), ("duplicate", 1, None)]
+
+
+async def test_an_archive_is_published_within_five_seconds_of_its_posting(world):
+    pid = world.workers.start("run", "--account", ADA, env=world.env(WORKER_FLEET__CYCLE_SECS="600"))
+    try:
+        await world.post_archive(world.sources[0])
+        await _until_published(world, 1)
+        posted = (await world.fetch("SELECT clock_timestamp() AS at"))[0]["at"]
+        await world.post_archive(world.sources[0])
+        await _until_published(world, 2)
+        found = await world.fetch("SELECT max(published_at) AS at FROM packages")
+        assert (found[0]["at"] - posted).total_seconds() < 5
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        await asyncio.to_thread(world.workers.wait, pid)
+
+
+async def _until_published(world, count):
+    async with asyncio.timeout(60):
+        while (await world.fetch("SELECT count(*) AS n FROM packages"))[0]["n"] < count:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
