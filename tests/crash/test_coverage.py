@@ -1,5 +1,6 @@
 """Every failpoint of a run is reached by some scenario: one that never is could hide anything."""
 
+import pytest
 from failpoints import point_names
 from world import PHONES, open_world
 
@@ -30,6 +31,7 @@ LOSSES = (
 )
 
 
+@pytest.mark.timeout(400)
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CHANNEL = click.argument("channel")
+# Ids may begin with a minus sign, and are no options for that.
+_NAMING = {"ignore_unknown_options": True}
 
 
 @click.group()
@@ -71,7 +73,7 @@ def discover(*, as_json: bool) -> None:
         click.echo("see them with: worker channels list")
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Join with this account only.")
 @click.option("--category", help="What its archives are about; becomes a tag.")
@@ -119,7 +121,7 @@ def add(
         click.echo(f"{plain(found.title)} is read from now on, by {_accounts(found.readers)}{line}.")
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 def remove(*, channel: str) -> None:
     """Read CHANNEL no more. What was published stays; what waits is left out until it is added again.
@@ -130,7 +132,7 @@ def remove(*, channel: str) -> None:
     _decide(channel, roles.remove_source, "{} is no longer read.")
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 def enable(*, channel: str) -> None:
     """Go on with a source that was disabled.
@@ -141,7 +143,7 @@ def enable(*, channel: str) -> None:
     _decide(channel, lambda db, id_: roles.enable(db, id_, enabled=True), "{} is read again.")
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 def disable(*, channel: str) -> None:
     """Let a source rest: it is neither read nor worked on, and nothing about it is forgotten.
@@ -152,7 +154,7 @@ def disable(*, channel: str) -> None:
     _decide(channel, lambda db, id_: roles.enable(db, id_, enabled=False), "{} rests.")
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 @click.argument("name", required=False)
 def category(*, channel: str, name: str | None) -> None:
@@ -166,7 +168,7 @@ def category(*, channel: str, name: str | None) -> None:
     _decide(channel, lambda db, id_: roles.set_category(db, id_, wanted), done)
 
 
-@channels.command()
+@channels.command(context_settings=_NAMING)
 @_CHANNEL
 def destination(*, channel: str) -> None:
     """Publish to CHANNEL, a channel or supergroup, from now on. What is elsewhere stays there.
