@@ -20,6 +20,7 @@ from worker.pipeline.deduplicate import Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
+from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.channels import destination_of
@@ -67,6 +68,7 @@ async def _work(deps: Deps, claim: Claim) -> str:
         if isinstance(verdict, Duplicate):
             await mark_duplicate(deps.database, claim, verdict.package_id)
             return "duplicate"
+        await prove_fetched(deps, fetched)
         intent = await intend(deps, claim, verdict.content_hash)
         intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
         package_id = await record(deps, claim, intent)
