@@ -3,8 +3,8 @@
     python benchmarks/archives.py
 
 Exits 1 if a promise is broken: a zip of 100,000 entries listed in at most 1.5 times what ``zipfile`` takes,
-within 200 MiB; hashing a file at no less than 0.9 times the speed of ``hashlib``. The later parts of a set are
-hashed twice, on two cores if two are free: what that costs is printed, and depends on what else the machine does.
+within 200 MiB; hashing a file at no less than 0.9 times the speed of ``hashlib``. The later parts of a set
+are hashed twice, on two cores if two are free: what that costs is printed, and depends on what else runs.
 """
 
 import asyncio
