@@ -19,13 +19,14 @@ OTHER_COMMANDS = (
     "db.sets.skip",
     "restored.",
 )
-# Reached only when accounts, sources, messages or rows are lost.
+# Reached when accounts, sources, messages or rows are lost, or work is told to wait.
 LOSSES = (
     "db.memberships.closed",
     "db.packages.adopt",
     "db.packages.withdraw",
     "db.removals.",
     "db.sets.decline",
+    "db.sets.hand_back",
     "db.uploads.move",
     "db.uploads.replan",
     "db.uploads.rewrite",
