@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,6 +80,7 @@ class World:
     facts: dict
     admin: SandboxAdmin
     workers: Workers
+    telegram: "Telegram"
     sources: list[int] = field(default_factory=list)
     destination: int = 0
     posted: int = 0
@@ -111,7 +112,7 @@ class World:
         pid = self.workers.start(*argv, env=self.env(faults))
         return await asyncio.to_thread(self.workers.wait, pid)
 
-    async def post_archive(self, *sources: int, size: int = 60_000) -> Path:
+    async def post_archive(self, *sources: int, size: int = 60_000, **options) -> Path:
         """A new zip, posted in each of these sources."""
         self.posted += 1
         path = self.folder / f"archive-{self.posted}.zip"
@@ -119,7 +120,7 @@ class World:
             archive.writestr("data.bin", os.urandom(size))
         self.contents.keep(path)
         for source in sources:
-            await self.admin.post_document(source, path, path.name)
+            await self.admin.post_document(source, path, path.name, **options)
         return path
 
     def make_volumes(self, *, count: int = 3, size: int = 60_000) -> list[Path]:
@@ -142,12 +143,25 @@ class World:
         opened = [(await self.admin.create_topic(forum, title))["topic_id"] for title in topics]
         # Accounts find the forum when they connect; what they find out later stays what it is here.
         await self.fetch(
-            "WITH made AS (INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)"
-            " RETURNING id) INSERT INTO scan_cursors (channel_id) SELECT id FROM made",
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)",
             forum,
         )
         self.sources.append(forum)
         return forum, opened
+
+    async def open_hidden_group(self) -> int:
+        """A group, as a source, whose earlier messages the accounts do not see: they joined after one was posted."""
+        made = await self.admin.create_channel("Group", broadcast=False, hidden_history=True)
+        group = made["channel_id"]
+        await self.admin.post_text(group, "before your time")
+        for phone in PHONES:
+            await self.admin.join(group, phone)
+        await self.fetch(
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+            group,
+        )
+        self.sources.append(group)
+        return group
 
     async def drain(self, *argv: str) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
@@ -236,36 +250,50 @@ class World:
             assert [secret for secret in secrets if secret in text] == [], log
 
 
-@contextlib.contextmanager
-def running_sandbox(folder: Path) -> Iterator[dict]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        yield json.loads(process.stdout.readline())
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
+class Telegram:
+    """A loopback Telegram that may be killed; it comes back on the same ports with the same ledger."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process, self.facts = self._start()
+
+    def _start(self) -> tuple[subprocess.Popen, dict]:
+        command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        return process, json.loads(process.stdout.readline())
+
+    def restart(self) -> None:
+        """Kill it where it stands, and start it again."""
+        self._process.kill()
+        self._process.wait(timeout=10)
+        self._process, self.facts = self._start()
+
+    def close(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(timeout=10)
 
 
 @contextlib.asynccontextmanager
 async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
     """Two accounts, two sources that both can read, one destination that both can write to."""
-    with running_sandbox(folder / "telegram") as facts, contextlib.closing(Workers(folder)) as workers:
+    with (
+        contextlib.closing(Telegram(folder / "telegram")) as telegram,
+        contextlib.closing(Workers(folder)) as workers,
+    ):
+        facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        world = World(folder, database_url, facts, admin, workers)
+        world = World(folder, database_url, facts, admin, workers, telegram)
         for phone in PHONES:
             await admin.create_account(phone, "Ada")
         for title in ("First", "Second"):
             world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
         world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
-        await _log_in(world)
+        await log_in_to(world)
         yield world
 
 
-async def _log_in(world: World) -> None:
+async def log_in_to(world: World) -> None:
+    """Log both accounts in on the world's database, and choose its channels."""
     settings = Settings.model_validate(
         {
             "telegram": {

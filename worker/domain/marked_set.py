@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from worker.domain.marker import Marker, find_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from worker.domain.marker import Marker
+    from worker.domain.telegram import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,19 @@ class MarkedMessage:
     document_id: int
     file_name: str
     marker: Marker
+
+
+def marked_message(item: Message | int) -> MarkedMessage | None:
+    """The message with its marker, if it has one and its file is as long as that says."""
+    if isinstance(item, int) or item.document is None:
+        return None
+    marker = find_marker(item.text)
+    # A caption alone is no archive.
+    if marker is None or marker.length != item.document.size:
+        return None
+    sent_as = item.document.file_name
+    named = replace(marker, file_name=marker.original_name(sent_as))
+    return MarkedMessage(item.message_id, item.document.document_id, sent_as, named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.domain.marked_set import MarkedMessage, MarkedSet, marked_sets
-from worker.domain.marker import find_marker
+from worker.domain.marked_set import MarkedMessage, MarkedSet, marked_message, marked_sets
 from worker.domain.telegram import Message
 from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
@@ -53,21 +52,11 @@ async def _strays_in(deps: Deps, destination: ReadableDestination) -> list[Marke
     while len(strays) < _MOST and (page := await deps.gateway.page_after(destination.ref, cursor)):
         last = page[-1]
         cursor = last.message_id if isinstance(last, Message) else last
-        marked = [found for item in page if (found := _marked(item)) is not None]
+        marked = [found for item in page if (found := marked_message(item)) is not None]
         ids = [message.message_id for message in marked]
         known = await adoption.known_messages(deps.database, destination.channel_id, ids) if ids else set()
         strays += [message for message in marked if message.message_id not in known]
     return strays
-
-
-def _marked(item: Message | int) -> MarkedMessage | None:
-    """A message whose file is as long as its marker says; a caption alone is no archive."""
-    if not isinstance(item, Message) or item.document is None:
-        return None
-    marker = find_marker(item.text)
-    if marker is None or marker.length != item.document.size:
-        return None
-    return MarkedMessage(item.message_id, item.document.document_id, item.document.file_name, marker)
 
 
 async def _settle(

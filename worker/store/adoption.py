@@ -64,7 +64,7 @@ async def adopt_package(database: Database, found: MarkedSet, channel_id: int) -
     name = recognise(first.file_name)
     values = {
         "hash": found.content_hash,
-        "name": first.file_name,
+        "name": first.file_name if name is None or len(files) == 1 else f"{name.base}.{name.format.value}",
         "size": found.total_size,
         "type": name.format.value if name is not None else "unknown",
         "source": first.source_channel,
