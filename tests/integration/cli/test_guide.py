@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from world import Telegram
 from worker_command import worker
+from world import Telegram
 
 from worker.sandbox.admin_client import SandboxAdmin
 
