@@ -275,11 +275,12 @@ async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
         for title in ("First", "Second"):
             world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
         world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
-        await _log_in(world)
+        await log_in_to(world)
         yield world
 
 
-async def _log_in(world: World) -> None:
+async def log_in_to(world: World) -> None:
+    """Log both accounts in on the world's database, and choose its channels."""
     settings = Settings.model_validate(
         {
             "telegram": {

@@ -102,3 +102,20 @@ async def dead_among(database: Database, worker_ids: list[UUID]) -> list[UUID]:
     async with database.reading() as connection:
         query = text("SELECT id FROM workers WHERE id = ANY(:ids) AND stopped_at IS NOT NULL")
         return list((await connection.execute(query, {"ids": worker_ids})).scalars())
+
+
+async def silent_workers(database: Database, silent_seconds: float) -> list[UUID]:
+    """Workers that fell silent and were not buried yet."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT id FROM workers
+            WHERE stopped_at IS NULL AND heartbeat_at < fleet_now() - :silent * interval '1 second'
+        """)
+        return list((await connection.execute(query, {"silent": silent_seconds})).scalars())
+
+
+async def open_runs_of(database: Database, worker_ids: list[UUID]) -> int:
+    """How many runs of these workers were never closed."""
+    async with database.reading() as connection:
+        query = text("SELECT count(*) FROM runs WHERE worker_id = ANY(:ids) AND ended_at IS NULL")
+        return int((await connection.execute(query, {"ids": worker_ids})).scalar_one())
