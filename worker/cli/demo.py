@@ -152,8 +152,10 @@ def _print(result: DemoResult, folder: Path) -> None:
         f" {ledger.unexpected} unexpected."
     )
     console.print("\nRun it again, and there is nothing left to do. Look around:")
+    # As it was called: after `make demo` that is a path, and nothing on PATH.
+    program = sys.argv[0] if sys.argv[0].endswith("/worker") else "worker"
     for command in (f"packages search {SEARCH}", "sets list", "status"):
-        console.print(f"  WORKER_DATA_DIR={folder} worker {command}", soft_wrap=True, highlight=False)
+        console.print(f"  WORKER_DATA_DIR={folder} {program} {command}", soft_wrap=True, highlight=False)
     console.print(
         "Next: `worker doctor` for your own set-up, docs/guide.md for the way to your own channels."
     )
