@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import os
 import signal
@@ -16,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
+from contents import Contents
 from postings import cut_zip, posted_sets
 
 from worker.clock import SystemClock
 from worker.config.settings import Settings
-from worker.domain.marker import find_marker
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.setup import Login, log_in
@@ -84,8 +83,8 @@ class World:
     sources: list[int] = field(default_factory=list)
     destination: int = 0
     posted: int = 0
+    contents: Contents = field(default_factory=Contents)
     settings: dict[str, str] = field(default_factory=dict)
-    paths: dict[str, Path] = field(default_factory=dict)
 
     def env(self, faults: str = "", **more: str) -> dict[str, str]:
         return {
@@ -118,7 +117,7 @@ class World:
         path = self.folder / f"archive-{self.posted}.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("data.bin", os.urandom(size))
-        self.paths[_hash_of(path, 0, path.stat().st_size)] = path
+        self.contents.keep(path)
         for source in sources:
             await self.admin.post_document(source, path, path.name)
         return path
@@ -130,6 +129,9 @@ class World:
 
     async def post_files(self, source: int, paths: Iterable[Path], **options) -> list[int]:
         """Post these files under their own names; the ids of their messages."""
+        paths = list(paths)
+        for path in paths:
+            self.contents.keep(path)
         posted = [await self.admin.post_document(source, path, path.name, **options) for path in paths]
         return [message["message_id"] for message in posted]
 
@@ -202,11 +204,10 @@ class World:
 
     async def check_invariants(self) -> None:
         posted = await posted_sets(self.admin, self.sources)
-        published = {
-            m["id"]: m
-            for m in await self.admin.messages(self.destination)
-            if m["document_id"] and not m["deleted"]
-        }
+        published = [
+            m for m in await self.admin.messages(self.destination) if m["document_id"] and not m["deleted"]
+        ]
+        messages = self.contents.check(published, self.contents.expected(posted))
         rows = await self.fetch(
             """
             SELECT p.content_hash, p.part_count, p.file_count, p.metadata,
@@ -214,56 +215,25 @@ class World:
             FROM packages p JOIN package_parts pp ON pp.package_id = p.id GROUP BY p.id
             """
         )
-        assert {id_ for row in rows for id_ in row["ids"]} == set(published), "a marked message without a row"
-        packages = Counter(self._files([published[id_] for id_ in row["ids"]]) for row in rows)
-        assert {parts: n for parts, n in packages.items() if n > 1} == {}, "a content was published twice"
-        assert set(posted) - set(packages) == set(), "a content was lost"
-        assert set(packages) - set(posted) == set(), "the destination holds bytes that nobody posted"
+        assert {row["content_hash"]: row["ids"] for row in rows} == messages, "rows and messages disagree"
         for row in rows:
-            assert row["ids"] == sorted(row["ids"])
             assert len(row["ids"]) == row["part_count"]
             assert row["metadata"] == "complete"
             assert row["file_count"] == 1
-            for message_id in row["ids"]:
-                marker = find_marker(published[message_id]["text"])
-                assert marker is not None
-                assert marker.content_hash == row["content_hash"]
         states = Counter(r["state"] for r in await self.fetch("SELECT state FROM archive_sets"))
         assert set(states) <= {"indexed", "duplicate"}, states
         assert sum(states.values()) == len(posted)
         assert await self._unfinished() == {}
+        assert [call for call in await self.admin.calls() if call["early"]] == [], "a flood wait was not kept"
         workspace = self.folder / "data" / "workspace"
         assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
         await self._no_secret_in_logs()
-
-    def _files(self, messages: list[dict]) -> tuple[str, ...]:
-        """The hashes of the files that these messages restore, having checked every split part's bytes."""
-        hashes: list[str] = []
-        end = 0
-        for message in messages:
-            marker = find_marker(message["text"])
-            assert marker is not None
-            assert marker.offset == end, f"{message['file_name']}: a part is missing, doubled or misplaced"
-            end += marker.length
-            if marker.length == marker.file_size:
-                hashes.append(message["sha256"])
-                continue
-            content = marker.content_hash.hex()
-            assert message["sha256"] == _hash_of(self.paths[content], marker.offset, marker.length)
-            hashes += [content] * (content not in hashes)
-        return tuple(hashes)
 
     async def _no_secret_in_logs(self) -> None:
         secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
         for log in self.workers.logs:
             text = log.read_text()
             assert [secret for secret in secrets if secret in text] == [], log
-
-
-def _hash_of(path: Path, offset: int, length: int) -> str:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return hashlib.sha256(file.read(length)).hexdigest()
 
 
 @contextlib.contextmanager
