@@ -48,7 +48,43 @@ async def spread(senders, count, work):
     await asyncio.gather(*(run(sender, first) for first, sender in enumerate(senders)))
 
 
-async def main(given):
+class Mover:
+    """A logged-in client and the document it is to fetch."""
+
+    def __init__(self, client, message, senders):
+        self._client, self._message, self._senders = client, message, senders
+
+    async def fetch(self, path):
+        if not self._senders:
+            await self._client.download_media(self._message, path)
+            return
+        document = self._message.document
+        place = InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, "")
+        with Path(path).open("wb") as file:
+
+            async def take(sender, number):
+                answer = await sender.send(GetFileRequest(place, number * DOWN, DOWN))
+                file.seek(number * DOWN)
+                file.write(answer.bytes)
+
+            await spread(self._senders, -(-document.size // DOWN), take)
+
+    async def send(self, path):
+        if not self._senders:
+            return await self._client.upload_file(path)
+        size, file_id = Path(path).stat().st_size, helpers.generate_random_long()
+        count = -(-size // UP)
+        with Path(path).open("rb") as file:
+
+            async def give(sender, number):
+                file.seek(number * UP)
+                await sender.send(SaveBigFilePartRequest(file_id, number, count, file.read(UP)))
+
+            await spread(self._senders, count, give)
+        return InputFileBig(file_id, count, Path(path).name)
+
+
+async def log_in(given):
     key = rsa.PublicKey.load_pkcs1_openssl_pem(Path(given["public_key"]).read_bytes())
     trusted._server_keys[trusted._compute_fingerprint(key)] = (key, False)
     session = MemorySession()
@@ -58,50 +94,27 @@ async def main(given):
     await client.send_code_request(given["phone"])
     await client.sign_in(given["phone"], given["code"])
     await client.get_dialogs()
+    return client
+
+
+async def main(given):
+    client = await log_in(given)
     chat = await client.get_entity(int(f"-100{given['channel_id']}"))
     message = await client.get_messages(chat, ids=given["message_id"])
     senders = await more_senders(client) if given["parallel"] else []
-
-    async def fetch(path):
-        if not senders:
-            await client.download_media(message, path)
-            return
-        document = message.document
-        place = InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, "")
-        with Path(path).open("wb") as file:
-
-            async def take(sender, number):
-                answer = await sender.send(GetFileRequest(place, number * DOWN, DOWN))
-                file.seek(number * DOWN)
-                file.write(answer.bytes)
-
-            await spread(senders, -(-document.size // DOWN), take)
-
-    async def send(path):
-        if not senders:
-            return await client.upload_file(path)
-        size, file_id = Path(path).stat().st_size, helpers.generate_random_long()
-        count = -(-size // UP)
-        with Path(path).open("rb") as file:
-
-            async def give(sender, number):
-                file.seek(number * UP)
-                await sender.send(SaveBigFilePartRequest(file_id, number, count, file.read(UP)))
-
-            await spread(senders, count, give)
-        return InputFileBig(file_id, count, Path(path).name)
+    mover = Mover(client, message, senders)
 
     async def down(command):
-        await fetch(command["out"])
+        await mover.fetch(command["out"])
 
     async def up(command):
-        await send(given["file"])
+        await mover.send(given["file"])
 
     async def publish(command):
-        await fetch(command["out"])
+        await mover.fetch(command["out"])
         with Path(command["out"]).open("rb") as file:
             digest = (await asyncio.to_thread(hashlib.file_digest, file, "sha256")).hexdigest()
-        await client.send_file(chat, await send(command["out"]), force_document=True)
+        await client.send_file(chat, await mover.send(command["out"]), force_document=True)
         return digest
 
     await converse({"down": down, "up": up, "publish": publish})

@@ -237,9 +237,9 @@ class World:
 
 
 @contextlib.contextmanager
-def running_sandbox(folder: Path) -> Iterator[dict]:
+def running_sandbox(folder: Path, *options: str) -> Iterator[dict]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder)],
+        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
     )
@@ -251,9 +251,10 @@ def running_sandbox(folder: Path) -> Iterator[dict]:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
+async def open_world(folder: Path, database_url: str, *sandbox_options: str) -> AsyncIterator[World]:
     """Two accounts, two sources that both can read, one destination that both can write to."""
-    with running_sandbox(folder / "telegram") as facts, contextlib.closing(Workers(folder)) as workers:
+    telegram = running_sandbox(folder / "telegram", *sandbox_options)
+    with telegram as facts, contextlib.closing(Workers(folder)) as workers:
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
         world = World(folder, database_url, facts, admin, workers)
         for phone in PHONES:
