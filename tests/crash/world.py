@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,6 +80,7 @@ class World:
     facts: dict
     admin: SandboxAdmin
     workers: Workers
+    telegram: "Telegram"
     sources: list[int] = field(default_factory=list)
     destination: int = 0
     posted: int = 0
@@ -236,37 +237,51 @@ class World:
             assert [secret for secret in secrets if secret in text] == [], log
 
 
-@contextlib.contextmanager
-def running_sandbox(folder: Path, *options: str) -> Iterator[dict]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder), *options],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        yield json.loads(process.stdout.readline())
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
+class Telegram:
+    """A loopback Telegram that may be killed; it comes back on the same ports with the same ledger."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self._options = folder, options
+        self._process, self.facts = self._start()
+
+    def _start(self) -> tuple[subprocess.Popen, dict]:
+        command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
+        command += self._options
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        return process, json.loads(process.stdout.readline())
+
+    def restart(self) -> None:
+        """Kill it where it stands, and start it again."""
+        self._process.kill()
+        self._process.wait(timeout=10)
+        self._process, self.facts = self._start()
+
+    def close(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(timeout=10)
 
 
 @contextlib.asynccontextmanager
 async def open_world(folder: Path, database_url: str, *sandbox_options: str) -> AsyncIterator[World]:
     """Two accounts, two sources that both can read, one destination that both can write to."""
-    telegram = running_sandbox(folder / "telegram", *sandbox_options)
-    with telegram as facts, contextlib.closing(Workers(folder)) as workers:
+    with (
+        contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram,
+        contextlib.closing(Workers(folder)) as workers,
+    ):
+        facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        world = World(folder, database_url, facts, admin, workers)
+        world = World(folder, database_url, facts, admin, workers, telegram)
         for phone in PHONES:
             await admin.create_account(phone, "Ada")
         for title in ("First", "Second"):
             world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
         world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
-        await _log_in(world)
+        await log_in_to(world)
         yield world
 
 
-async def _log_in(world: World) -> None:
+async def log_in_to(world: World) -> None:
+    """Log both accounts in on the world's database, and choose its channels."""
     settings = Settings.model_validate(
         {
             "telegram": {

@@ -30,6 +30,8 @@ _RETRY_ACCOUNT_SECONDS = 15.0
 
 async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) -> list[Report]:
     """Run every ready account (or only those with these phone numbers) concurrently."""
+    if mode.recovery.dry_run:
+        return await _run_all(process, mode, only)
     await sweep_leftovers(process)
     chores = [
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
@@ -57,7 +59,10 @@ async def _end(chores: list[asyncio.Task[None]]) -> None:
 
 async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:
     chosen = [
-        account for account in await ready_accounts(process.database) if not only or account.phone in only
+        account
+        for account in await ready_accounts(process.database)
+        # An account whose work is to be taken over is locked by whoever takes it, not run.
+        if (not only or account.phone in only) and account.id not in mode.recovery.take_over
     ]
     if not chosen:
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")

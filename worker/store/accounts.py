@@ -178,6 +178,16 @@ async def take_lease(database: Database, account_id: int, worker_id: UUID, secon
     return max(0.0, float(row.remaining))
 
 
+async def lease_left(database: Database, account_id: int) -> float:
+    """How long connections of the last owner that ended without a word may still be open, in seconds."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT greatest(0, coalesce(extract(epoch FROM lease_until - fleet_now()), 0))::float8
+            FROM accounts WHERE id = :account
+        """)
+        return float((await connection.execute(query, {"account": account_id})).scalar_one())
+
+
 async def extend_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> bool:
     """Move the end of our lease; False if somebody else has become the owner."""
     async with database.transaction("accounts.heartbeat") as connection:

@@ -67,6 +67,12 @@ class LockSession:
                 await self._ask("SELECT pg_try_advisory_lock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
             )
 
+    async def release_account(self, account_id: int) -> None:
+        """Let others run an account that was locked beside this session's own."""
+        if not self.lost.is_set():
+            with faults.around("lock.account_release"):
+                await self._ask("SELECT pg_advisory_unlock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
+
     async def try_content(self, content_hash: bytes) -> bool:
         """Become the only one that may publish this content, or learn at once that another one may."""
         # Advisory locks are re-entrant within a session: asking twice would succeed twice.
