@@ -1,5 +1,6 @@
 """Every failpoint of a run is reached by some scenario: one that never is could hide anything."""
 
+import pytest
 from failpoints import point_names
 from world import PHONES, open_world
 
@@ -19,13 +20,14 @@ OTHER_COMMANDS = (
     "db.sets.skip",
     "restored.",
 )
-# Reached only when accounts, sources, messages or rows are lost.
+# Reached when accounts, sources, messages or rows are lost, or work is told to wait.
 LOSSES = (
     "db.memberships.closed",
     "db.packages.adopt",
     "db.packages.withdraw",
     "db.removals.",
     "db.sets.decline",
+    "db.sets.hand_back",
     "db.uploads.move",
     "db.uploads.replan",
     "db.uploads.rewrite",
@@ -34,6 +36,7 @@ LOSSES = (
 )
 
 
+@pytest.mark.timeout(400)
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"
@@ -53,6 +56,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
 
         await world.post_archive(source)
         await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await world.post_archive(source)
+        await world.admin.add_rule("upload.saveFilePart", "error", code=400, text="FILE_PART_INVALID")
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.drain(*ONE)
@@ -83,6 +90,13 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.admin.delete_messages(source, [first])
         await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
         await world.until_buried()
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        # Sources of other kinds, and one that the account was removed from.
+        forum, (topic,) = await world.open_forum("Castles")
+        await world.post_archive(forum, topic_id=topic)
+        await world.post_archive(await world.open_hidden_group(), source)
+        await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.admin.revoke_sessions(PHONES[0])

@@ -1,5 +1,9 @@
 """Messages deleted by hand, closed and changed destinations, sources that are gone: each told apart."""
 
+import asyncio
+import os
+import signal
+
 import asyncpg
 import pytest
 from recovering import recover
@@ -102,6 +106,28 @@ async def test_a_changed_destination_gets_only_what_comes_later_and_open_uploads
     assert await _states(world) == ["indexed"] * 3
 
 
+async def test_an_upload_waits_for_a_destination_that_closed_and_ends_when_that_is_gone_for_all(world):
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    ended = await world.run("run", "--once", *ONE, faults="kill=db.uploads.sent:after:1")
+    assert ended == {"signal": 9}
+    other = (await world.admin.create_channel("Annex", admins=list(PHONES)))["channel_id"]
+    await world.admin.kick(world.destination, A)
+    assert await world.run("run", "--once", *ONE) == {"exit": 0}
+    (row,) = await world.fetch("SELECT state, reason FROM archive_sets")
+    assert row["state"] == "ready"
+    assert "may not read Library any more" in row["reason"]
+
+    # Everybody is shut out, and a person has turned to another channel.
+    await world.admin.kick(world.destination, B)
+    await world.fetch("UPDATE channels SET is_destination = false WHERE is_destination")
+    await world.fetch("UPDATE channels SET is_destination = true WHERE telegram_id = $1", other)
+    await recover(world, "--account", B)
+    for _ in range(3):
+        await world.run("run", "--once", *ONE)
+    (row,) = await world.fetch("SELECT state, reason FROM archive_sets")
+    assert (row["state"], row["reason"]) == ("failed", "its destination is gone: no account can read it")
+
+
 @pytest.mark.parametrize(
     "kill", ["", "telegram.channels.DeleteMessages:after:1", "db.uploads.give_up:after:1"]
 )
@@ -196,3 +222,17 @@ async def _dump(world) -> dict[str, list]:
         return dump
     finally:
         await connection.close()
+
+
+async def test_beside_a_running_fleet_a_worker_looks_and_the_command_reports_it(world):
+    await world.post_archive(world.sources[0])
+    await world.drain()
+    pid = world.workers.start("run", env=world.env())
+    leased = "SELECT 1 FROM accounts WHERE worker_id IS NULL OR lease_until IS NULL"
+    while await world.fetch(leased):  # noqa: ASYNC110 - another process has no event to wait for
+        await asyncio.sleep(0.1)
+    found = await recover(world)
+    os.kill(pid, signal.SIGTERM)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
+    assert found["counts"]["account"] == {"left to its worker": 2}
+    assert found["counts"]["package"] == {"messages standing": 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from worker.recovery.findings import Findings, Kind
@@ -26,12 +26,22 @@ _PENDING_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What one account of the process looks at, so that the others need not."""
+
+    packages: set[int] = field(default_factory=set)
+    strays: set[int] = field(default_factory=set)
+    left_over: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
 class Extent:
     """How far recovery goes: the cheap part of every round, or all of it because a person asked."""
 
     thorough: bool = False
     dry_run: bool = False
     take_over: tuple[int, ...] = ()
+    seen: Seen = field(default_factory=Seen)
 
 
 async def recover_account(deps: Deps, extent: Extent) -> Findings:
@@ -46,9 +56,9 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
         await finish_open_intents(deps, findings, at_once=extent.thorough)
         findings.add(Kind.METADATA, "completed", await complete_pending(deps))
     if extent.thorough:
-        await check_packages(deps, findings, dry_run=extent.dry_run)
-        await settle_strays(deps, findings, dry_run=extent.dry_run)
-        await remove_left_overs(deps, findings, dry_run=extent.dry_run)
+        await check_packages(deps, findings, extent.seen.packages, dry_run=extent.dry_run)
+        await settle_strays(deps, findings, extent.seen.strays, dry_run=extent.dry_run)
+        await remove_left_overs(deps, findings, extent.seen.left_over, dry_run=extent.dry_run)
     return findings
 
 

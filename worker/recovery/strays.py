@@ -13,7 +13,7 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
-from worker.store import adoption, withdrawals
+from worker.store import adoption, reach, withdrawals
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
 
@@ -27,17 +27,23 @@ log = get_logger(__name__)
 _MOST = 10_000
 
 
-async def settle_strays(deps: Deps, findings: Findings, *, dry_run: bool) -> None:
-    """Read every destination this account can see and settle what carries a marker and has no row."""
+async def settle_strays(deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool) -> None:
+    """Read every destination this account can see and settle what carries a marker and has no row.
+
+    ``seen`` are the channels that another account of this process reads or has read.
+    """
     for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
-        try:
-            with deps.lanes.try_hold(("strays", destination.channel_id)):
-                for found in marked_sets(await _strays_in(deps, destination)):
-                    await _settle(deps, findings, destination, found, dry_run=dry_run)
-        except BusyError:
+        if destination.channel_id in seen:
             continue
+        seen.add(destination.channel_id)
+        try:
+            for found in marked_sets(await _strays_in(deps, destination)):
+                await _settle(deps, findings, destination, found, dry_run=dry_run)
         except NoAccessError as error:
+            seen.remove(destination.channel_id)
             findings.note(Kind.MESSAGE, destination.title, f"not read: {error.what}")
+            if not dry_run:
+                await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
 
 
 async def _strays_in(deps: Deps, destination: ReadableDestination) -> list[MarkedMessage]:
@@ -76,8 +82,12 @@ async def _settle(
 async def _adopt(
     deps: Deps, findings: Findings, destination: ReadableDestination, found: MarkedSet, name: str
 ) -> None:
-    async with only_publisher(deps, found.content_hash):
-        package_id = await adoption.adopt_package(deps.database, found, destination.channel_id)
+    try:
+        async with only_publisher(deps, found.content_hash):
+            package_id = await adoption.adopt_package(deps.database, found, destination.channel_id)
+    except BusyError as error:
+        findings.note(Kind.MESSAGE, name, f"looked at later: {error.what}")
+        return
     if package_id is None:
         findings.note(Kind.MESSAGE, name, "known meanwhile")
         return

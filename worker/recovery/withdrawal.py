@@ -13,7 +13,7 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
-from worker.store import withdrawals
+from worker.store import reach, withdrawals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,17 +53,22 @@ def _carries(part: PublishedPart, message: Message | None) -> bool:
     return document is not None and part.document_id in (None, document.document_id)
 
 
-async def check_packages(deps: Deps, findings: Findings, *, dry_run: bool) -> None:
-    """Look at every message of every published package that this account can see, 100 at a time."""
+async def check_packages(deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool) -> None:
+    """Look at every message of every published package that this account can see, 100 at a time.
+
+    ``seen`` are the channels that another account of this process looks at or has looked at.
+    """
     for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
-        try:
-            # One account of this process per channel: what one sees, the others would see again.
-            with deps.lanes.try_hold(("packages", destination.channel_id)):
-                await _check(deps, findings, destination, dry_run=dry_run)
-        except BusyError:
+        if destination.channel_id in seen:
             continue
+        seen.add(destination.channel_id)
+        try:
+            await _check(deps, findings, destination, dry_run=dry_run)
         except NoAccessError as error:
+            seen.remove(destination.channel_id)
             findings.note(Kind.PACKAGE, destination.title, f"not judged: {error.what}")
+            if not dry_run:
+                await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
 
 
 async def _check(deps: Deps, findings: Findings, destination: ReadableDestination, *, dry_run: bool) -> None:

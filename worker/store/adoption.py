@@ -42,7 +42,7 @@ _LINK = text("""
     UPDATE archive_sets s SET state = 'published', package_id = :package, content_hash = :hash, reason = NULL,
         updated_at = fleet_now()
     FROM source_files f JOIN channels c ON c.id = f.channel_id
-    WHERE f.set_id = s.id AND f.part_number = 0 AND c.telegram_id = :source AND f.message_id = :source_message
+    WHERE f.set_id = s.id AND c.telegram_id = :source AND f.message_id = :source_message
       AND s.total_size = :size AND s.state IN ('ready', 'failed')
 """)
 

@@ -45,6 +45,7 @@ _DESTINATIONS = text("""
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read AND m.sees_history
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
     WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
+       OR c.id IN (SELECT destination_id FROM uploads)
     ORDER BY c.id
 """)
 _PARTS = text("""
