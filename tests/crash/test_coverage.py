@@ -1,5 +1,6 @@
 """Every failpoint of a run is reached by some scenario: one that never is could hide anything."""
 
+import pytest
 from failpoints import point_names
 from world import PHONES, open_world
 
@@ -35,6 +36,7 @@ LOSSES = (
 )
 
 
+@pytest.mark.timeout(400)
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"
@@ -54,6 +56,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
 
         await world.post_archive(source)
         await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await world.post_archive(source)
+        await world.admin.add_rule("upload.saveFilePart", "error", code=400, text="FILE_PART_INVALID")
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.drain(*ONE)
@@ -96,6 +102,13 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
         await world.admin.clear_rules()
         await world.admin.add_rule("messages.sendMedia", "error", code=403, text="CHAT_WRITE_FORBIDDEN")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        # Sources of other kinds, and one that the account was removed from.
+        forum, (topic,) = await world.open_forum("Castles")
+        await world.post_archive(forum, topic_id=topic)
+        await world.post_archive(await world.open_hidden_group(), source)
+        await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.admin.revoke_sessions(PHONES[0])

@@ -23,6 +23,7 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
 from worker.pipeline.known import known_package
 from worker.pipeline.patience import judge
+from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.memberships import lost_posting, lost_reading
@@ -84,6 +85,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         verdict = await deduplicate(deps, fetched.content_hash)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
+        await prove_fetched(deps, fetched)
         package_id = await _publish(deps, claim, fetched)
     await index_fetched(deps, package_id, fetched)
     return "published"
