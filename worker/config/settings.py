@@ -63,6 +63,11 @@ class LeaseSettings(_Table):
         """One lost heartbeat must not cost the lease."""
         return _ordered(self, ("heartbeat_secs", 2, "lease_secs"))
 
+    @property
+    def disconnect_secs(self) -> int:
+        """How long Telegram keeps a connection of ours on which nothing is heard; it takes whole seconds."""
+        return max(1, int(self.lease_secs / 2))
+
 
 class FleetSettings(_Table):
     """How the fleet works through its sets."""

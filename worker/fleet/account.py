@@ -23,6 +23,7 @@ from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
 from worker.store import accounts, channels, sets, workers
 from worker.telegram.gateway import Gateway
+from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -100,7 +101,7 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         dc_id=session.dc_id,
         auth_key=session.auth_key,
         on_update=process.wake.set,
-        guard=lease.require,
+        tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
     )
     lease.on_lost = gateway.abort
     try:

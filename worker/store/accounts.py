@@ -1,4 +1,4 @@
-"""Accounts: their state, their sessions, and who runs them."""
+"""Accounts: their state and their sessions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from worker.domain.phone import looks_like_phone, masked_phone
 from worker.errors import UserError
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from worker.domain.telegram import Me
     from worker.store.database import Database
     from worker.store.sealing import Sealer
@@ -154,53 +152,6 @@ async def mark_needs_login(database: Database, account_id: int, reason: str) -> 
             {"account": account_id, "reason": reason},
         )
     return bool(result.rowcount)
-
-
-async def take_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> float:
-    """Write down the new owner; answer how long the last owner's lease still runs.
-
-    Only called while holding the account's advisory lock. The epoch grows by one per owner.
-    """
-    async with database.transaction("accounts.lease") as connection:
-        row = (
-            await connection.execute(
-                text("""
-                    WITH old AS (SELECT id, lease_until FROM accounts WHERE id = :account FOR UPDATE)
-                    UPDATE accounts a SET worker_id = :worker, lease_epoch = a.lease_epoch + 1,
-                        lease_until = greatest(old.lease_until, fleet_now() + :seconds * interval '1 second')
-                    FROM old WHERE a.id = old.id
-                    RETURNING coalesce(extract(epoch FROM old.lease_until - fleet_now()), 0)::float8
-                        AS remaining
-                """),
-                {"account": account_id, "worker": worker_id, "seconds": seconds},
-            )
-        ).one()
-    return max(0.0, float(row.remaining))
-
-
-async def extend_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> bool:
-    """Move the end of our lease; False if somebody else has become the owner."""
-    async with database.transaction("accounts.heartbeat") as connection:
-        result = await connection.execute(
-            text("""
-                UPDATE accounts SET lease_until = fleet_now() + :seconds * interval '1 second'
-                WHERE id = :account AND worker_id = :worker
-            """),
-            {"account": account_id, "worker": worker_id, "seconds": seconds},
-        )
-    return bool(result.rowcount)
-
-
-async def end_lease(database: Database, account_id: int, worker_id: UUID) -> None:
-    """Every connection of the account is closed: the next owner need not wait."""
-    async with database.transaction("accounts.release") as connection:
-        await connection.execute(
-            text("""
-                UPDATE accounts SET worker_id = NULL, lease_until = NULL
-                WHERE id = :account AND worker_id = :worker
-            """),
-            {"account": account_id, "worker": worker_id},
-        )
 
 
 def _purpose(account_id: int, dc_id: int) -> str:

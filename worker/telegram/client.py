@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pyrogram import Client
-from pyrogram.connection import Connection
-from pyrogram.connection.transport import TCPAbridged
 from pyrogram.crypto import rsa
 
 from worker.errors import UserError
+from worker.telegram.dialing import connection_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +36,14 @@ class Server:
 class FleetClient(Client):
     """A client that never starts by itself and hands updates on instead of queueing them without bound."""
 
-    def __init__(self, server: Server, storage: MemoryStorage, on_update: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        storage: MemoryStorage,
+        *,
+        on_update: Callable[[], None],
+        may_send: Callable[[], None],
+    ) -> None:
         super().__init__(
             "archive-fleet",
             api_id=server.api_id,
@@ -51,43 +56,13 @@ class FleetClient(Client):
             fetch_topics=False,
             fetch_stories=False,
             fetch_stickers=False,
-            connection_factory=_directed(server),
-            protocol_factory=_bound(server.bind_address),
+            connection_factory=connection_class(server, may_send),
         )
         self._on_update = on_update
 
     async def handle_updates(self, updates: Any) -> None:  # noqa: ARG002 - a wake-up, not a record
         """Something happened; the scan will find out what."""
         self._on_update()
-
-
-def _directed(server: Server) -> type[Any]:
-    """A connection that goes to the configured server, whatever address the library has in mind."""
-    if server.host is None:
-        return Connection  # type: ignore[no-any-return] # untyped library
-
-    class DirectedConnection(Connection):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.server_address, self.port = server.host, server.port
-
-    return DirectedConnection
-
-
-def _bound(address: str | None) -> type[Any]:
-    """A transport whose connections start from ``address``."""
-    if address is None:
-        return TCPAbridged  # type: ignore[no-any-return] # untyped library
-
-    class BoundTransport(TCPAbridged):
-        async def _connect_via_direct(
-            self, destination: tuple[str, int], *, family: int | None = None
-        ) -> None:
-            self.reader, self.writer = await asyncio.open_connection(
-                *destination, family=family or 0, local_addr=(address, 0)
-            )
-
-    return BoundTransport
 
 
 def trust_public_key(path: Path) -> None:

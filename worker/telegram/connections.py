@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.telegram.storage import MemoryStorage
+    from worker.telegram.tether import Tether
 
 log = get_logger(__name__)
 FIRST_DC = 2
@@ -42,13 +43,13 @@ class Connections:
         *,
         deadline: float,
         on_update: Callable[[], None],
-        guard: Callable[[], None],
+        tether: Tether,
     ) -> None:
-        self._guard = guard
+        self._tether = tether
         self._server = server
         self._storage = storage
         self._deadline = deadline
-        self._client = FleetClient(server, storage, on_update)
+        self._client = FleetClient(server, storage, on_update=on_update, may_send=tether.may_send)
         self._sessions: dict[int, FleetSession] = {}
         self._opening = asyncio.Lock()
         self.main: FleetSession | None = None
@@ -65,11 +66,11 @@ class Connections:
         except (OSError, TimeoutError) as error:
             raise RetryableError(f"Telegram is not reachable: {error}") from error
 
-    async def call(self, query: Any) -> Any:
-        """One call on the main connection."""
+    async def call(self, query: Any, *, visible: bool = False) -> Any:
+        """One call on the main connection; a ``visible`` one leaves only while the lease is certain."""
         if self.main is None:
             raise RetryableError("not connected to Telegram")
-        return await self.main.call(query, deadline=self._deadline)
+        return await self.main.call(query, deadline=self._deadline, visible=visible)
 
     async def call_files(self, dc_id: int, query: Any) -> Any:
         """One call on the file connection to this data centre."""
@@ -99,7 +100,7 @@ class Connections:
         session = FleetSession(
             self._client, dc_id, host, port, key, self._server.test_servers, is_media=is_media
         )
-        session.guard = self._guard
+        session.tie(self._tether)
         try:
             async with asyncio.timeout(self._deadline):
                 await session.start()

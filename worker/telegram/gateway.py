@@ -12,6 +12,7 @@ from worker.telegram.connections import Connections
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage
+from worker.telegram.tether import LOOSE, Tether
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,13 +40,13 @@ class Gateway:
         dc_id: int | None = None,
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
-        guard: Callable[[], None] = _nothing,
+        tether: Tether = LOOSE,
     ) -> None:
         self._server = server
         self.permission = permission
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, guard=guard
+            server, self._storage, deadline=deadline, on_update=on_update, tether=tether
         )
 
     async def connect(self) -> None:
@@ -224,7 +225,7 @@ class Gateway:
     async def _write(self, query: Any, channel: ChannelRef) -> Any:
         """A call that people see: made once, whatever becomes of it."""
         return await self.permission.write(
-            method_of(query), channel.telegram_id, lambda: self.connections.call(query)
+            method_of(query), channel.telegram_id, lambda: self.connections.call(query, visible=True)
         )
 
 

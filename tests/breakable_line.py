@@ -1,0 +1,74 @@
+"""A line to a server that a test can cut, silence and mend."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit, urlunsplit
+
+
+class BreakableLine:
+    """Listens on loopback and passes bytes on to a server."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._passing = asyncio.Event()
+        self._passing.set()
+        self.port = 0
+
+    async def mend(self) -> None:
+        """Let bytes pass, and take connections again."""
+        self._passing.set()
+        if self._server is None:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+            self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Drop every connection and refuse others."""
+        self._passing.set()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for writer in list(self._writers):
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+    def silence(self) -> None:
+        """Close nothing, and let nothing pass: a network that swallows every packet."""
+        self._passing.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._passing.wait()
+        try:
+            far_reader, far_writer = await asyncio.open_connection(*self._target)
+        except OSError:
+            writer.close()
+            return
+        self._writers |= {writer, far_writer}
+        try:
+            await asyncio.gather(self._pass_on(reader, far_writer), self._pass_on(far_reader, writer))
+        finally:
+            self._writers -= {writer, far_writer}
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                await self._passing.wait()
+                writer.write(data)
+                await writer.drain()
+        with contextlib.suppress(OSError):
+            writer.close()
+
+
+@contextlib.asynccontextmanager
+async def line_to(database_url: str) -> AsyncIterator[tuple[BreakableLine, str]]:
+    """A line to this PostgreSQL, and the address to reach it at over the line."""
+    parts = urlsplit(database_url)
+    line = BreakableLine(parts.hostname or "127.0.0.1", parts.port or 5432)
+    await line.mend()
+    place = f"{parts.username}:{parts.password}@" if parts.password else f"{parts.username}@"
+    try:
+        yield line, urlunsplit(parts._replace(netloc=f"{place}127.0.0.1:{line.port}"))
+    finally:
+        await line.cut()
