@@ -85,6 +85,8 @@ class _Job:
             self._examine()
         elif self._task == "preview":
             self._preview()
+        elif self._task == "thumbnail":
+            self._thumbnail()
         else:
             raise ValueError(f"unknown task {self._task!r}")
 
@@ -120,6 +122,13 @@ class _Job:
         except Exception:  # noqa: BLE001  # hostile bytes make the parsers raise anything; there is no preview then
             chosen = None
         self._finish({"path": chosen})
+
+    def _thumbnail(self) -> None:
+        """The one part is a picture by itself."""
+        small = _thumbnail(self._parts.volume(0).read_at(0, self._parts.total))
+        if small:
+            wire.send(self._channel, wire.Frame.PICTURE, small)
+        self._finish({})
 
     def _finish(self, result: dict[str, Any]) -> None:
         self._send(wire.Frame.RESULT, result)

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Self
 
 from worker.archives import wire
 from worker.archives.conversation import Answer, converse
-from worker.domain.archive_name import Scheme
+from worker.archives.reader import BytesReader, Part, SetBytes
+from worker.domain.archive_name import ArchiveFormat, Scheme
 from worker.domain.listing import Completeness, Limits, Listing, Mark
 from worker.errors import FleetError, RetryableError
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from worker.archives.reader import SetBytes
 
 
 START_SECONDS = 60.0
@@ -107,6 +106,11 @@ class Nursery:
         if answer.result is None or not answer.result.path or not answer.picture:
             return None
         return Preview(answer.result.path, answer.picture)
+
+    async def thumbnail(self, picture: bytes, limits: Limits | None = None) -> bytes | None:
+        """A small JPEG of a picture that stands by itself; None if it cannot be read."""
+        alone = SetBytes(ArchiveFormat.ZIP, Scheme.SINGLE, (Part("picture", BytesReader(picture)),), (0,))
+        return (await self._run("thumbnail", alone, limits or Limits())).picture or None
 
     async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
         job = {

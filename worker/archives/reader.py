@@ -68,6 +68,17 @@ class FileReader:
         self.close()
 
 
+class BytesReader:
+    """Ranges of bytes that are in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    async def read_at(self, offset: int, length: int) -> bytes:
+        return self._data[offset : offset + length]
+
+
 class JoinedReader:
     """Several readers as one run of bytes, without copying them together anywhere."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 import click
@@ -35,12 +36,25 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"worker.cli.{cmd_name}"), cmd_name)
-        return command
+        return _load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _load(name: str) -> click.Command:
+    """Import a command's module without looking for garbage meanwhile.
+
+    It makes many objects and hardly any garbage: a fifth of the time of ``worker status`` was spent looking.
+    """
+    gc.disable()
+    try:
+        command: click.Command = getattr(importlib.import_module(f"worker.cli.{name}"), name)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return command
 
 
 @click.group(

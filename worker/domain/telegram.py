@@ -53,8 +53,20 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Photo:
+    """A picture on Telegram's servers, in one of the sizes it keeps of it."""
+
+    photo_id: int
+    access_hash: int
+    reference: bytes
+    dc_id: int
+    size_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a channel; ``document`` is set if it carries a file."""
+    """A message of a channel; ``document`` is set if it carries a file, ``photo`` if it shows a picture."""
 
     message_id: int
     date: datetime
@@ -66,6 +78,7 @@ class Message:
     reply_to: int | None = None
     topic_id: int = 0
     is_protected: bool = False
+    photo: Photo | None = None
 
 
 @dataclass(frozen=True, slots=True)

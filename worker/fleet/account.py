@@ -16,6 +16,7 @@ from worker.fleet.operations_text import needs_login_text
 from worker.fleet.progress import recording
 from worker.fleet.rounds import run_round
 from worker.flow.outbox import Outbox
+from worker.flow.outbox_ops import Lane
 from worker.log import bound, get_logger
 from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
@@ -117,6 +118,7 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
             recording(process.database, account.id, reporter, process.clock) as watcher,
             _open_outbox(process, transport) as outbox,
         ):
+            gateway.on_write.append(lambda chat: outbox.left(Lane(account.id, chat)))
             yield Deps(
                 settings=process.settings,
                 database=process.database,

@@ -96,7 +96,7 @@ async def open_governance(
     governor = Governor(store, limits=Limits.of(settings), clock=clock)
     blocks = BlockCache(store, clock)
     # Counts are to be written at least once a second; each round costs some milliseconds.
-    keeper = Keeper(store, governor, blocks, clock, interval=0.9)
+    keeper = Keeper(governor, blocks, clock, interval=0.9)
     chores = [
         asyncio.create_task(keeper.run(), name="governor's keeper"),
         asyncio.create_task(listen(database.address, FLOW, keeper.notify, clock), name="hear of blocks"),

@@ -98,6 +98,7 @@ async def reporting(
     transport = TextTransport(gateway, trust, chat, refused)
     outbox = Outbox(transport, paces=chat_paces(process.settings.rate_limits), clock=process.clock)
     lane = Lane(account.id, chat.telegram_id)
+    gateway.on_write.append(lambda chat: outbox.left(Lane(account.id, chat)))
     reporter = Reporter(account, process.watcher, outbox, lane, process.clock, keep=keep, message=message)
     desk.open(reporter)
     speaking = asyncio.create_task(reporter.run(), name=f"reports of account {account.id}")

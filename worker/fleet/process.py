@@ -52,6 +52,8 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    # Whether it takes its share of whatever accounts there are.
+    shares_accounts: bool = False
     desk: Desk = field(default_factory=Desk)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,6 +66,8 @@ class Process:
 
     async def wait_for_work(self, seconds: float) -> None:
         """Sleep until something was posted, the time is over, or the process stops."""
+        if self.stopping.is_set():
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wake.wait()
@@ -136,11 +140,17 @@ async def open_process(
             await workers.stopped(database, process.worker_id)
 
 
+async def say_alive(process: Process) -> None:
+    """Tell the fleet that this process lives, and whether other workers have to share with it."""
+    memory = psutil.Process().memory_info().rss
+    sharing = process.shares_accounts and not process.stopping.is_set()
+    await workers.heartbeat(process.database, process.worker_id, memory, shares_accounts=sharing)
+
+
 async def _beat(process: Process) -> None:
-    own = psutil.Process()
     while True:
         try:
-            await workers.heartbeat(process.database, process.worker_id, own.memory_info().rss)
+            await say_alive(process)
         except Exception:
             # A silent worker is taken for dead: the heartbeat outlives whatever befalls one beat.
             log.exception("worker.heartbeat_failed")

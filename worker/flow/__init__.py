@@ -6,10 +6,9 @@
   queued, paced and retried, with one outcome each; ``progress`` is a message that follows some work.
 - ``governor`` (with ``turnstile``, ``limits``, ``pacing``, ``flood``): permission before every call, shared
   by all processes. ``parts`` gives it to file parts without a round trip for each; ``keeper`` and
-  ``activity`` keep the record; work rests at the ``pause_gate``; ``gap`` is between pages and channels.
+  ``activity`` keep the record; ``gap`` is between pages and channels.
 
 One layer retries a call: the governor for reads, the outbox for writes. What is needed of a database or of
-Telegram is stated as a Protocol (``governor_state.GovernorStore``, ``pause_gate.PauseStore``,
-``outbox_lane.Transport``, ``handling.Source``); clock, sleep and chance are passed in. Nothing beside or
-above this package is imported.
+Telegram is stated as a Protocol (``governor_state.GovernorStore``, ``outbox_lane.Transport``,
+``handling.Source``); clock, sleep and chance are passed in. Nothing beside or above this package is imported.
 """

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Block,
         Buckets,
         Call,
-        Cleaned,
         FloodReport,
         PartCount,
         Verdict,
@@ -43,8 +42,4 @@ class GovernorStore(Protocol):
 
     async def active_blocks(self) -> Sequence[Block]:
         """The blocks in force."""
-        ...
-
-    async def cleanup(self) -> Cleaned:
-        """Remove what is too old to matter, and no block that is in force."""
         ...

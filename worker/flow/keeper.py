@@ -1,8 +1,8 @@
 """Keeps the governor's knowledge fresh and its record written, in the background of a process.
 
 Contract. Every ``interval`` seconds, and at once after ``notify``, what was collected is written and the
-blocks in force are read; now and then what is too old is removed. Nothing that goes wrong with the database
-ends ``run``. It ends when it is cancelled, and writes what is left before it does.
+blocks in force are read. Nothing that goes wrong with the database ends ``run``. It ends when it is
+cancelled, and writes what is left before it does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from worker.log import get_logger
 if TYPE_CHECKING:
     from worker.clock import Clock
     from worker.flow.governor import Governor
-    from worker.flow.governor_state import GovernorStore
     from worker.flow.parts import BlockCache
 
 log = get_logger(__name__)
@@ -27,21 +26,16 @@ class Keeper:
 
     def __init__(
         self,
-        store: GovernorStore,
         governor: Governor,
         blocks: BlockCache,
         clock: Clock,
         *,
         interval: float = 0.5,
-        cleanup_interval: float = 3600.0,
     ) -> None:
-        self._store = store
         self._governor = governor
         self._blocks = blocks
         self._clock = clock
         self._interval = interval
-        self._cleanup_interval = cleanup_interval
-        self._cleanup_at = clock.monotonic()
         self._notified = asyncio.Event()
 
     def notify(self) -> None:
@@ -58,16 +52,12 @@ class Keeper:
             await self._governor.activity.flush()
 
     async def run_once(self) -> None:
-        """Write, read, and clean up if it is time to."""
+        """Write and read."""
         self._notified.clear()
         try:
             await self._governor.record_floods()
             await self._governor.activity.flush()
             await self._blocks.refresh()
-            if self._clock.monotonic() >= self._cleanup_at:
-                self._cleanup_at = self._clock.monotonic() + self._cleanup_interval
-                cleaned = await self._store.cleanup()
-                log.info("governor.cleaned", rows=cleaned.windows + cleaned.activity + cleaned.blocks)
         except Exception:
             # Without the keeper every transfer would come to rest: it outlives whatever befalls one round.
             log.exception("governor.keeper.failed")

@@ -2,10 +2,11 @@
 chat.
 
 Contract. ``submit`` queues an operation and gives a ticket that resolves exactly once. A lane writes one
-operation at a time and waits for nobody but itself: its pace is measured from start to start and charged
-for failures too. The outbox is the only layer that retries a write. Its size is bounded: with no room left,
-pending edits are dropped first, then ``submit`` waits; nothing else is ever dropped. ``close`` returns in
-time, from whatever task, and nothing is written after it.
+operation at a time and waits for nobody but itself: its pace is measured from start to start (``left`` says
+that a write started later than it was handed over) and charged for failures too. The outbox is the only layer
+that retries a write. Its size is bounded: with no room left, pending edits are dropped first, then ``submit``
+waits; nothing else is ever dropped. ``close`` returns in time, from whatever task, and nothing is written
+after it.
 
 ``outbox_queue`` decides what goes next, ``outbox_answer`` what an answer means, ``outbox_lane`` drives a
 lane; this module takes in, keeps the bounds and closes.
@@ -90,6 +91,11 @@ class Outbox(Generic[P]):
     def __len__(self) -> int:
         """How many operations are pending or in flight."""
         return len(self._open)
+
+    def left(self, lane: Lane) -> None:
+        """A write leaves only now, having waited for permission: its lane's pace counts from here."""
+        if (driver := self._lanes.get(lane)) is not None:
+            driver.queue.left(self._clock.monotonic())
 
     async def submit(self, op: Op[P], *, expires_in: float = _NEVER) -> Ticket:
         """Queue an operation, waiting for room if need be; unstarted after ``expires_in`` s, it expires."""

@@ -104,6 +104,11 @@ class LaneQueue(Generic[P]):
         self._next_at = now + self._interval
         return entry
 
+    def left(self, now: float) -> None:
+        """The operation in flight was held up until this moment: the pace counts from here."""
+        if self.in_flight is not None:
+            self._next_at = now + self._interval
+
     def finish(self, entry: Entry[P]) -> None:
         """The operation in flight has ended for good."""
         assert self.in_flight is entry

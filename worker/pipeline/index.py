@@ -5,26 +5,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import SetBytes
-from worker.domain.archive_name import recognise
+from worker.domain.archive_name import Scheme, recognise
+from worker.domain.creator import creator_of, tags_of
+from worker.domain.listing import Limits
+from worker.errors import SetFailedError
 from worker.log import get_logger
-from worker.store.packages import complete
+from worker.pipeline.preview import find_preview, photo_beside
+from worker.store.packages import Metadata, complete
+from worker.store.postings import posting_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from worker.archives.reader import Part
+    from worker.domain.preview_choice import PostedPhoto
     from worker.pipeline.deps import Deps
+    from worker.store.postings import ArchivePosting
 
 log = get_logger(__name__)
 
 
-async def index(deps: Deps, package_id: int, parts: Sequence[Part]) -> None:
-    """List the archive in a bounded child process and keep what it holds."""
+async def index(deps: Deps, package_id: int, parts: Sequence[Part], limits: Limits | None = None) -> None:
+    """List the archive in a bounded child process, find its picture, and keep what is known about it."""
+    archive = _as_set(parts)
+    limits = limits or Limits()
+    listing = (await deps.nursery.examine(archive, limits)).listing
+    posting = await posting_of(deps.database, package_id)
+    photo = await photo_beside(deps, posting)
+    metadata = Metadata(
+        entries=listing.entries,
+        marks=tuple(sorted(mark.value for mark in listing.marks)),
+        creator=creator_of(
+            topic_name=posting.topic_title,
+            archive_name=posting.archive_name,
+            channel_title=posting.channel_title,
+        ),
+        tags=tags_of(category=posting.category, caption=_words_of(posting, photo)),
+        preview=await find_preview(deps, posting, photo, archive, limits),
+    )
+    await complete(deps.database, package_id, metadata)
+    log.info("package.indexed", package=package_id, files=listing.entry_count, marks=metadata.marks)
+
+
+def _as_set(parts: Sequence[Part]) -> SetBytes:
     names = [recognise(part.name) for part in parts]
-    first = names[0]
-    assert first is not None, "only recognised names become sets"
-    archive = SetBytes(first.format, first.scheme, tuple(parts), tuple(name.index for name in names if name))
-    examination = await deps.nursery.examine(archive)
-    listing = examination.listing
-    await complete(deps.database, package_id, listing.entries, [mark.value for mark in listing.marks], None)
-    log.info("package.indexed", package=package_id, files=listing.entry_count, marks=sorted(listing.marks))
+    known = [name for name in names if name is not None]
+    if len(known) < len(names):
+        raise SetFailedError(f"{parts[names.index(None)].name!r} is no archive's name")
+    # The volume that carries the directory is named like an archive of its own.
+    scheme = next((name.scheme for name in known if name.scheme is not Scheme.SINGLE), Scheme.SINGLE)
+    return SetBytes(known[0].format, scheme, tuple(parts), tuple(name.index for name in known))
+
+
+def _words_of(posting: ArchivePosting, photo: PostedPhoto | None) -> str:
+    """An album has one caption, and it often stands under the picture."""
+    captions = [file.caption for file in posting.files]
+    if photo is not None and photo.album_id in {file.album_id for file in posting.files} - {None}:
+        captions.append(photo.caption)
+    return "\n".join(captions)

@@ -11,6 +11,7 @@ from worker.domain.archive_name import Scheme, recognise
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.channels import advance_cursor, note_read_to_end
+from worker.store.photos import keep_photos
 from worker.store.source_files import FoundFile, keep_found
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ async def scan_page(deps: Deps, source: Source) -> Source | None:
     newest = last.message_id if isinstance(last, Message) else last
     async with deps.database.transaction("scan.page") as connection:
         kept = await keep_found(connection, source, found)
+        await keep_photos(connection, source, page)
         await advance_cursor(connection, source, newest, len(page))
     log.info("scan.page", channel=source.title, messages=len(page), archives=kept, cursor=newest)
     return source.moved_to(newest)

@@ -93,9 +93,17 @@ async def perform(connection: Connection, session: Session, query: Any) -> Outco
         sandbox.ledger.floods.note(account.user_id, method, error)
     if error or early or sandbox.options.record_all_calls or method not in UNRECORDED:
         sandbox.ledger.journal.call(
-            CallRecord(started, key.key_id, key.user_id, method, error, connection.address, early)
+            CallRecord(
+                started, key.key_id, key.user_id, method, error, connection.address, early, _chat_of(query)
+            )
         )
     return outcome
+
+
+def _chat_of(query: Any) -> int | None:
+    addressed = getattr(query, "peer", None) or getattr(query, "channel", None)
+    chat: int | None = getattr(addressed, "channel_id", None)
+    return chat
 
 
 async def _attempt(call: Call, method: str, query: Any, rule: Rule | None) -> tuple[Outcome, str]:

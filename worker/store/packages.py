@@ -9,26 +9,31 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from worker.store import uploads
+from worker.store.originals import Original, save_originals
+from worker.store.previews import save_preview
 from worker.store.sets import mark_published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.listing import Entry
+    from worker.domain.preview import Preview
     from worker.store.database import Database
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
 
 
 @dataclass(frozen=True, slots=True)
-class PendingPackage:
-    """A stub whose metadata is still to come."""
+class Metadata:
+    """What the second phase finds out about a package."""
 
-    package_id: int
-    set_id: int
-    channel_id: int
+    entries: Sequence[Entry]
+    marks: Sequence[str] = ()
+    creator: str | None = None
+    tags: Sequence[str] = ()
+    preview: Preview | None = None
 
 
 _MOST = 2**63 - 1
@@ -47,8 +52,9 @@ _INSERT = text("""
     VALUES (:hash, :name, :size, :type, :source,
         :source_message, :dest, :dest_message, :multipart, :parts, :run)
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
-        metadata_reason = NULL, file_count = 0, dest_channel_id = excluded.dest_channel_id,
-        dest_message_id = excluded.dest_message_id, part_count = excluded.part_count,
+        metadata_reason = NULL, metadata_attempts = 0, metadata_not_before = fleet_now(), file_count = 0,
+        dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
+        part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id,
         published_at = fleet_now()
     WHERE packages.state = 'withdrawn'
     RETURNING id
@@ -86,46 +92,48 @@ async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: 
         ).scalar_one()
         await connection.execute(text("DELETE FROM package_parts WHERE package_id = :id"), {"id": package_id})
         await connection.execute(_INSERT_PART, {"package": package_id, "upload": intent.upload_id})
+        await save_originals(connection, package_id, _originals(claim))
         await uploads.finish(connection, intent, package_id)
         await mark_published(connection, claim, package_id)
         return package_id
 
 
-async def complete(
-    database: Database,
-    package_id: int,
-    files: Sequence[Entry],
-    marks: Iterable[str],
-    creator: str | None,
-) -> None:
-    """Phase two: what is inside. The set that made the package is indexed with it."""
+def _originals(claim: Claim) -> list[Original]:
+    return [
+        Original(part.file_name, part.size, claim.source_telegram_id, part.message_id, part.document_id)
+        for part in claim.parts
+    ]
+
+
+async def complete(database: Database, package_id: int, metadata: Metadata) -> None:
+    """Phase two, all at once. The set that made the package is indexed with it."""
     async with database.transaction("packages.complete") as connection:
         await connection.execute(text("DELETE FROM package_files WHERE package_id = :id"), {"id": package_id})
-        if files:
-            await connection.execute(
-                _INSERT_FILE, [_file_values(package_id, n, f) for n, f in enumerate(files)]
-            )
+        if metadata.entries:
+            rows = [_file_values(package_id, n, file) for n, file in enumerate(metadata.entries)]
+            await connection.execute(_INSERT_FILE, rows)
+        await save_preview(connection, package_id, metadata.preview)
         await connection.execute(
-            text("""
-                UPDATE packages SET metadata = 'complete', metadata_reason = NULL, indexed_at = fleet_now(),
-                    file_count = :count, marks = :marks, creator = :creator WHERE id = :id
-            """),
+            _COMPLETE,
             {
                 "id": package_id,
-                "count": sum(not file.is_dir for file in files),
-                "marks": sorted(marks),
-                "creator": creator,
+                "count": sum(not file.is_dir for file in metadata.entries),
+                "marks": list(metadata.marks),
+                "creator": metadata.creator,
+                "tags": list(metadata.tags),
             },
         )
-        await connection.execute(
-            text("""
-                UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
-                WHERE package_id = :id AND state = 'published'
-            """),
-            {"id": package_id},
-        )
+        await connection.execute(_INDEXED, {"id": package_id})
 
 
+_COMPLETE = text("""
+    UPDATE packages SET metadata = 'complete', metadata_reason = NULL, indexed_at = fleet_now(),
+        file_count = :count, marks = :marks, creator = :creator, tags = :tags WHERE id = :id
+""")
+_INDEXED = text("""
+    UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
+    WHERE package_id = :id AND state = 'published'
+""")
 _INSERT_FILE = text("""
     INSERT INTO package_files (package_id, ordinal, path, size, compressed_size, crc32, modified_at, is_dir,
         is_encrypted)
@@ -155,40 +163,3 @@ def _bounded(size: int | None) -> int | None:
 
 def _local_time(text_: str | None) -> datetime | None:
     return None if text_ is None else datetime.fromisoformat(text_).replace(tzinfo=None)
-
-
-async def note_failure(database: Database, package_id: int, reason: str, *, give_up_after: int) -> None:
-    """The listing did not come about; after so many attempts the package is marked and left alone."""
-    async with database.transaction("packages.failure") as connection:
-        values = {"id": package_id, "reason": reason, "most": give_up_after}
-        await connection.execute(_FAILURE, values)
-        await connection.execute(
-            text("""
-                UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
-                WHERE state = 'published' AND package_id IN (SELECT id FROM packages WHERE id = :id
-                    AND metadata = 'failed')
-            """),
-            {"id": package_id},
-        )
-
-
-_FAILURE = text("""
-    UPDATE packages SET metadata_attempts = metadata_attempts + 1, metadata_reason = :reason,
-        metadata = CASE WHEN metadata_attempts + 1 >= :most THEN 'failed' ELSE metadata END
-    WHERE id = :id AND metadata = 'pending'
-""")
-
-
-async def pending_of(database: Database, account_id: int) -> list[PendingPackage]:
-    """Stubs without metadata whose source this account can read."""
-    async with database.reading() as connection:
-        rows = await connection.execute(
-            text("""
-                SELECT p.id, s.id AS set_id, s.channel_id FROM packages p
-                JOIN archive_sets s ON s.package_id = p.id AND s.state = 'published'
-                JOIN memberships m ON m.channel_id = s.channel_id AND m.account_id = :account AND m.can_read
-                WHERE p.metadata = 'pending' AND p.state = 'published' ORDER BY p.id
-            """),
-            {"account": account_id},
-        )
-        return [PendingPackage(row.id, row.set_id, row.channel_id) for row in rows]

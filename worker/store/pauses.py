@@ -34,7 +34,7 @@ _ANNOUNCE = text("SELECT pg_notify(:channel, :what)")
 
 
 class PauseStore:
-    """Provides what ``worker.flow.pause_gate`` asks for, and what ``worker pause`` and ``resume`` do."""
+    """What ``worker pause`` and ``worker resume`` say, for whoever begins a page or a set."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

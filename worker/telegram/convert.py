@@ -8,6 +8,7 @@ from typing import Any
 from pyrogram import raw
 
 from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message
+from worker.telegram.photos import to_photo
 
 
 def clean(text: str | None) -> str:
@@ -54,6 +55,7 @@ def to_message(message: Any) -> Message | None:
         reply_to=reply.reply_to_msg_id if reply else None,
         topic_id=_topic_id(reply),
         is_protected=bool(message.noforwards),
+        photo=to_photo(message.media),
     )
 
 

@@ -44,6 +44,8 @@ class Gateway:
     ) -> None:
         self._server = server
         self.permission = permission
+        # Told the chat when a write leaves, which may be long after it was asked for.
+        self.on_write: list[Callable[[int], None]] = []
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(
             server, self._storage, deadline=deadline, on_update=on_update, tether=tether
@@ -224,9 +226,13 @@ class Gateway:
 
     async def _write(self, query: Any, channel: ChannelRef) -> Any:
         """A call that people see: made once, whatever becomes of it."""
-        return await self.permission.write(
-            method_of(query), channel.telegram_id, lambda: self.connections.call(query, visible=True)
-        )
+
+        async def leave() -> Any:
+            for tell in self.on_write:
+                tell(channel.telegram_id)
+            return await self.connections.call(query, visible=True)
+
+        return await self.permission.write(method_of(query), channel.telegram_id, leave)
 
 
 def _peer(channel: ChannelRef) -> Any:

@@ -80,7 +80,7 @@ async def test_g16_with_postgresql_gone_parts_stop_within_a_bounded_time_and_res
 ):
     clock = SystemClock()
     governor, blocks = Governor(store), BlockCache(store, clock, trusted_for=0.5)
-    keeper = Keeper(store, governor, blocks, clock, interval=0.05)
+    keeper = Keeper(governor, blocks, clock, interval=0.05)
     keeping = asyncio.create_task(keeper.run())
     parts = FileParts(governor, blocks, Call(1, "upload.getFile"), clock, narrow=lambda: None)
     await asyncio.wait_for(parts.permit(), 10)

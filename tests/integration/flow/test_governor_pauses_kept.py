@@ -1,13 +1,8 @@
-"""Pauses on PostgreSQL: kept, announced, ended."""
-
-import asyncio
+"""Pauses on PostgreSQL: kept and ended."""
 
 import pytest
 
-from worker.clock import SystemClock
 from worker.domain.pauses import Pause
-from worker.flow.pause_gate import PauseGate
-from worker.store import notifications
 from worker.store.pauses import PauseStore
 
 
@@ -41,24 +36,3 @@ async def test_g14_pausing_again_replaces_the_earlier_pause(store):
     await store.pause(seconds=7200)
     await store.pause()
     assert await store.pauses() == [Pause()]
-
-
-async def test_g14_resume_wakes_waiting_work_at_once(store, database_url):
-    clock = SystemClock()
-    gate = PauseGate(store, clock, look_again=3600)
-    connected = asyncio.Event()
-
-    def heard():
-        gate.notify()
-        connected.set()
-
-    listening = asyncio.create_task(notifications.listen(database_url, notifications.FLOW, heard, clock))
-    await asyncio.wait_for(connected.wait(), 10)
-    await store.pause(account=1)
-    waiting = asyncio.create_task(gate.passed(1))
-    await asyncio.wait_for(gate.passed(2), 10)
-    assert not waiting.done()
-    await store.resume(account=1)
-    await asyncio.wait_for(waiting, 10)
-    listening.cancel()
-    await asyncio.gather(listening, return_exceptions=True)

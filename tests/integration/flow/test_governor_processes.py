@@ -239,7 +239,7 @@ async def test_g14_a_block_is_announced_to_every_process(sql, database_url, data
     clock = SystemClock()
     governor = Governor(store, clock=clock)
     blocks = BlockCache(store, clock, trusted_for=3600)
-    keeper = Keeper(store, governor, blocks, clock, interval=3600)
+    keeper = Keeper(governor, blocks, clock, interval=3600)
     heard = asyncio.Event()
 
     def notify():

@@ -7,7 +7,7 @@ import pytest
 
 from worker.domain.listing import Entry
 from worker.errors import FenceLostError
-from worker.store import packages, sets, uploads, workers
+from worker.store import metadata, packages, sets, uploads, workers
 from worker.store.uploads import IntentPart
 
 HASH = bytes(range(32))
@@ -159,20 +159,20 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
     assert await raw.fetchval("SELECT state FROM uploads") == "done"
     stub = await raw.fetchrow("SELECT dest_message_id, file_count, metadata, part_count FROM packages")
     assert tuple(stub) == (5, 0, "pending", 1)
-    assert [p.package_id for p in await packages.pending_of(database, 1)] == [package_id]
+    assert [p.package_id for p in await metadata.pending_of(database, 1, 0, limit=9)] == [package_id]
 
     entries = [
         Entry("a.txt", 3, 3, 0, "2026-01-01T12:00:00", False, False),
         Entry("bad\0name/", 0, 0, None, None, True, False),
     ]
-    await packages.complete(database, package_id, entries, ["unsafe-paths"], None)
+    await packages.complete(database, package_id, packages.Metadata(entries, ["unsafe-paths"]))
     assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
     assert tuple(await raw.fetchrow("SELECT file_count, metadata, marks FROM packages")) == (
         1,
         "complete",
         ["unsafe-paths"],
     )
-    assert await packages.pending_of(database, 1) == []
+    assert await metadata.pending_of(database, 1, 0, limit=9) == []
 
 
 async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(database, raw, worker):
@@ -182,11 +182,13 @@ async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(da
     await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
     package_id = await packages.record_stub(database, claim, await uploads.reload(database, intent), None)
     for _ in range(3):
-        await packages.note_failure(database, package_id, "the source is gone", give_up_after=3)
+        await metadata.note_failure(
+            database, package_id, "the source is gone", give_up_after=3, base_secs=60, cap_secs=3600
+        )
     row = await raw.fetchrow("SELECT state, metadata, metadata_reason, metadata_attempts FROM packages")
     assert tuple(row) == ("published", "failed", "the source is gone", 3)
     assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
-    assert await packages.pending_of(database, 1) == []
+    assert await metadata.pending_of(database, 1, 0, limit=9) == []
 
 
 async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker):

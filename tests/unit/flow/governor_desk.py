@@ -28,7 +28,7 @@ class Desk:
         self.store = MemoryGovernorStore(self.clock)
         self.governor = Governor(self.store, clock=self.clock, draw=lambda: 0.5)
         self.blocks = BlockCache(self.store, self.clock)
-        self.keeper = Keeper(self.store, self.governor, self.blocks, self.clock)
+        self.keeper = Keeper(self.governor, self.blocks, self.clock)
         self.started: list[tuple[float, object]] = []
 
     def work(self, *answers, name=None):

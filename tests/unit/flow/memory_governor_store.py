@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from worker.domain.calls import Admission, Block, Cleaned, FloodKind, Verdict
+from worker.domain.calls import Admission, Block, FloodKind, Verdict
 from worker.errors import RetryableError
 from worker.flow.pacing import PaceState, charge, wait, widen
 
@@ -17,7 +17,6 @@ class MemoryGovernorStore:
     lines: list = field(default_factory=list)
     counts: list = field(default_factory=list)
     trips: int = 0
-    cleanups: int = 0
 
     def _trip(self) -> None:
         if self.away:
@@ -77,8 +76,3 @@ class MemoryGovernorStore:
         return [
             Block(*key, until - now, seconds) for key, (until, seconds) in self.blocks.items() if until > now
         ]
-
-    async def cleanup(self):
-        self._trip()
-        self.cleanups += 1
-        return Cleaned(0, 0, 0)

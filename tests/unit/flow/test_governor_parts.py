@@ -10,7 +10,6 @@ from worker.domain.calls import Activity, Call
 from worker.errors import RetryableError, UserError
 from worker.flow.flood import read
 from worker.flow.governor import FloodedError
-from worker.flow.keeper import Keeper
 
 
 async def test_g15_a_part_costs_no_round_trip():
@@ -276,14 +275,3 @@ async def test_g16_the_record_kept_during_an_outage_is_bounded_and_written_after
 
 def _line(number):
     return Activity(1, "upload.getFile", True, 0.1, context=str(number))
-
-
-async def test_g10_cleaning_up_runs_by_itself():
-    desk = Desk()
-    keeper = Keeper(desk.store, desk.governor, desk.blocks, desk.clock, interval=300)
-    keeping = asyncio.create_task(keeper.run())
-    await settle()
-    assert desk.store.cleanups == 1
-    await desk.clock.advance(3601)
-    assert desk.store.cleanups == 2
-    keeping.cancel()

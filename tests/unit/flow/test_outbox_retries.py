@@ -85,6 +85,19 @@ async def test_o8_the_pace_is_measured_from_start_to_start():
     assert office.transport.moments("send") == [0, 3]
 
 
+async def test_o8_a_write_that_waits_for_permission_starts_when_it_leaves():
+    office = Office()
+    gate = asyncio.Event()
+    office.transport.answer("send", gate)
+    await office.send("held up", GROUP)
+    await office.send("next", GROUP)
+    await office.clock.advance(2)
+    office.outbox.left(GROUP)
+    gate.set()
+    await office.clock.advance(10)
+    assert office.transport.moments("send") == [0, 5]
+
+
 async def test_o8_the_pace_is_charged_for_failures_too():
     office = Office()
     office.transport.answer("send", ValueError("refused"))

@@ -3,6 +3,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from worker.sandbox.ledger import Ledger
+from worker.sandbox.ledger.journal import CallRecord
 from worker.sandbox.ledger.messages import Window
 
 MESSAGES = 12
@@ -53,6 +54,16 @@ def test_what_is_written_is_there_when_the_ledger_is_opened_again(tmp_path):
     assert second.messages.by_random_id(account.user_id, channel.channel_id, 0, 5).text == "kept"
     assert second.messages.pts(channel.channel_id) == first.messages.pts(channel.channel_id)
     first.close()
+    second.close()
+
+
+def test_a_ledger_of_an_earlier_version_is_given_what_it_lacks(tmp_path):
+    first = Ledger(tmp_path, 7)
+    first.db.run("ALTER TABLE calls DROP COLUMN chat")
+    first.close()
+    second = Ledger(tmp_path, 7)
+    second.journal.call(CallRecord(1.0, 2, None, "help.getConfig", "", "127.0.0.1", early=False, chat=5))
+    assert [call["chat"] for call in second.journal.calls(None, 0)] == [5]
     second.close()
 
 

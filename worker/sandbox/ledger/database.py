@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from worker.sandbox.ledger.schema import SCHEMA
+from worker.sandbox.ledger.schema import ADDED, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,9 @@ class Database:
         # the operating system is safe from SIGKILL, and an fsync per file part would dominate every run.
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.executescript(SCHEMA)
+        for table, column, kind in ADDED:
+            if not self.all("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", table, column):
+                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     def close(self) -> None:
         self._connection.close()

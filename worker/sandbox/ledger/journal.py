@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One call; ``at`` is when it began, ``early`` whether a flood wait forbade it then."""
+    """One call; ``at`` is when it began, ``early`` whether a flood wait forbade it then,
+    ``chat`` the channel it addressed, if it did."""
 
     at: float
     key_id: int
@@ -21,6 +22,7 @@ class CallRecord:
     error: str
     address: str
     early: bool
+    chat: int | None
 
 
 class Journal:
@@ -56,8 +58,8 @@ class Journal:
 
     def calls(self, method: str | None, after: int) -> list[dict[str, Any]]:
         rows = self._db.all(
-            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address, c.early FROM calls c"
-            " LEFT JOIN accounts a USING (user_id)"
+            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address, c.early, c.chat"
+            " FROM calls c LEFT JOIN accounts a USING (user_id)"
             " WHERE (? IS NULL OR c.method = ?) AND c.call_id > ? ORDER BY call_id",
             method,
             method,

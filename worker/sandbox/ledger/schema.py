@@ -94,10 +94,13 @@ CREATE TABLE IF NOT EXISTS calls (
   call_id INTEGER PRIMARY KEY, at REAL NOT NULL, key_id INTEGER NOT NULL, user_id INTEGER,
   method TEXT NOT NULL,
   ok INTEGER NOT NULL, error TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '',
-  early INTEGER NOT NULL DEFAULT 0
+  early INTEGER NOT NULL DEFAULT 0, chat INTEGER
 );
 CREATE TABLE IF NOT EXISTS floods (
   user_id INTEGER NOT NULL, method TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (user_id, method)
 );
 CREATE INDEX IF NOT EXISTS calls_by_method ON calls (method, call_id);
 """
+
+# Columns that a ledger of an earlier version lacks: a demo's state outlives an upgrade.
+ADDED = (("calls", "chat", "INTEGER"),)

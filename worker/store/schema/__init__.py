@@ -8,15 +8,23 @@ from worker.store.schema.flow_control import (
     flood_wait_state,
     rate_limits,
 )
+from worker.store.schema.library import (
+    package_originals,
+    previews,
+    request_chunks,
+    requests,
+    source_photos,
+)
 from worker.store.schema.people import accounts, runs, settings, workers
 from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
-from worker.store.schema.sessions import account_keys, peers
+from worker.store.schema.sessions import account_keys, account_secrets, peers
 from worker.store.schema.sources import archive_sets, channels, memberships, scan_cursors, source_files
 from worker.store.schema.status import account_progress
 
 __all__ = [
     "account_keys",
     "account_progress",
+    "account_secrets",
     "accounts",
     "api_activity",
     "archive_sets",
@@ -27,14 +35,19 @@ __all__ = [
     "memberships",
     "metadata",
     "package_files",
+    "package_originals",
     "package_parts",
     "packages",
     "peers",
+    "previews",
     "rate_limits",
+    "request_chunks",
+    "requests",
     "runs",
     "scan_cursors",
     "settings",
     "source_files",
+    "source_photos",
     "upload_parts",
     "uploads",
     "workers",

@@ -46,6 +46,7 @@ packages = Table(
     state_column("pending", "complete", "failed", name="metadata", default="pending"),
     Column("metadata_reason", Text),
     required("metadata_attempts", Integer, default="0"),
+    now_column("metadata_not_before"),
     required("marks", ARRAY(Text), default="'{}'"),
     Column("creator", Text),
     required("tags", ARRAY(Text), default="'{}'"),
@@ -63,6 +64,8 @@ packages = Table(
     ),
     Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
     Index("packages_destination", "dest_channel_id", "dest_message_id"),
+    Index("packages_tags", "tags", postgresql_using="gin"),
+    Index("packages_creator", text("lower(creator)")),
 )
 
 package_parts = Table(
@@ -105,7 +108,7 @@ uploads = Table(
     identity(),
     hash_column("content_hash"),
     reference("set_id", "archive_sets", on_delete="RESTRICT", kind=BigInteger),
-    reference("account_id", "accounts", on_delete="RESTRICT"),
+    reference("account_id", "accounts", on_delete="SET NULL", nullable=True),
     reference("destination_id", "channels", on_delete="RESTRICT"),
     checked("floor_id", Integer, ">= 0", nullable=False),
     checked("total_size", BigInteger, "> 0", nullable=False),
@@ -118,6 +121,7 @@ uploads = Table(
     CheckConstraint("(state = 'open') = (ended_at IS NULL)", name="end"),
     CheckConstraint("(state = 'done') = (package_id IS NOT NULL)", name="package"),
     CheckConstraint("state <> 'abandoned' OR reason IS NOT NULL", name="reason"),
+    CheckConstraint("state <> 'open' OR account_id IS NOT NULL", name="account"),
     Index("uploads_one_live_intent", "content_hash", unique=True, postgresql_where=text("state = 'open'")),
     Index("uploads_one_live_set", "set_id", unique=True, postgresql_where=text("state = 'open'")),
     Index("uploads_open_by_account", "account_id", postgresql_where=text("state = 'open'")),

@@ -18,7 +18,9 @@ def process(database):
     return SimpleNamespace(database=database, settings=Settings())
 
 
-async def test_it_is_done_once_a_day_and_leaves_what_is_in_force(process, database_url, advance_fleet_time):
+async def test_g10_it_is_done_once_a_day_and_leaves_what_is_in_force(
+    process, database_url, advance_fleet_time
+):
     await insert_fleet(database_url)
     cleaned = await clean_if_due(process)
     assert (cleaned.windows, cleaned.activity, cleaned.blocks) == (1, 1, 1)
@@ -34,7 +36,7 @@ async def test_it_is_done_once_a_day_and_leaves_what_is_in_force(process, databa
     assert await clean_if_due(process) is not None
 
 
-async def test_of_many_workers_one_does_it(database_url):
+async def test_g10_of_many_workers_one_does_it(database_url):
     databases = [Database(database_url) for _ in range(6)]
     try:
         processes = [SimpleNamespace(database=each, settings=Settings()) for each in databases]

@@ -33,7 +33,7 @@ async def _until(condition, seconds=30.0):
             await asyncio.sleep(0.05)
 
 
-async def test_a_paused_fleet_reads_no_page_and_claims_no_set_until_it_is_resumed(world):
+async def test_g14_a_paused_fleet_reads_no_page_and_claims_no_set_until_it_is_resumed(world):
     await world.post_archive(world.sources[0])
     assert "the fleet is paused until: worker resume" in await _worker(world, "pause")
     await _worker(world, "run", "--once", *ONE_ACCOUNT)
@@ -44,7 +44,7 @@ async def test_a_paused_fleet_reads_no_page_and_claims_no_set_until_it_is_resume
     await world.check_invariants()
 
 
-async def test_a_pause_takes_effect_before_the_next_page(world, database):
+async def test_g14_a_pause_takes_effect_before_the_next_page(world, database):
     for number in range(450):
         await world.admin.post_text(world.sources[0], f"message {number}")
     # Slow enough for a person to step in between two pages.
@@ -64,7 +64,7 @@ async def test_a_pause_takes_effect_before_the_next_page(world, database):
     assert 0 < await messages_seen() < 450
 
 
-async def test_a_paused_channel_rests_while_the_others_go_on(world):
+async def test_g14_a_paused_channel_rests_while_the_others_go_on(world):
     await world.post_archive(world.sources[0])
     await _worker(world, "run", "--once", *ONE_ACCOUNT)
     await world.post_archive(world.sources[0])
@@ -81,7 +81,7 @@ async def test_a_paused_channel_rests_while_the_others_go_on(world):
     await world.check_invariants()
 
 
-async def test_a_set_found_before_its_channel_was_paused_is_not_claimed(world):
+async def test_g14_a_set_found_before_its_channel_was_paused_is_not_claimed(world):
     await world.post_archive(world.sources[0])
     await _worker(world, "run", "--once", *ONE_ACCOUNT)
     await world.fetch(
@@ -94,7 +94,7 @@ async def test_a_set_found_before_its_channel_was_paused_is_not_claimed(world):
     assert (row["state"], row["attempts"]) == ("ready", 0)
 
 
-async def test_another_accounts_pause_stops_nobody_else(world):
+async def test_g14_another_accounts_pause_stops_nobody_else(world):
     await world.post_archive(world.sources[0])
     await _worker(world, "pause", "--account", PHONES[1])
     await world.drain()
@@ -105,7 +105,7 @@ async def test_another_accounts_pause_stops_nobody_else(world):
     assert row["phone"] == PHONES[0]
 
 
-async def test_a_running_worker_hears_of_the_end_of_a_pause_at_once(world):
+async def test_g14_a_running_worker_hears_of_the_end_of_a_pause_at_once(world):
     await world.post_archive(world.sources[0])
     await _worker(world, "pause")
     # Without being woken it would look again in an hour.

@@ -1,0 +1,77 @@
+"""Packages whose second phase is still to come, and what kept it from coming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPackage:
+    """A stub whose metadata is still to come."""
+
+    package_id: int
+    content_hash: bytes
+
+
+# Relies on packages_pending. A stub whose run goes on is being indexed by that run, or will be by its next
+# round: reading the archive a second time beside it would help nobody.
+_PENDING = text("""
+    SELECT p.id, p.content_hash FROM packages p
+    JOIN memberships m ON m.channel_id = p.dest_channel_id AND m.account_id = :account AND m.can_read
+    WHERE p.metadata = 'pending' AND p.state = 'published' AND p.metadata_not_before <= fleet_now()
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.id = p.ingestion_run_id AND r.ended_at IS NULL
+                      AND r.id <> :run)
+    ORDER BY p.id LIMIT :limit
+""")
+_FAILURE = text("""
+    UPDATE packages SET metadata_attempts = metadata_attempts + 1, metadata_reason = :reason,
+        metadata = CASE WHEN metadata_attempts + 1 >= :most THEN 'failed' ELSE metadata END,
+        metadata_not_before = fleet_now()
+            + least(:cap, :base * power(2, metadata_attempts)) * interval '1 second'
+    WHERE id = :id AND metadata = 'pending'
+""")
+_LEAVE_SET = text("""
+    UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
+    WHERE state = 'published'
+      AND package_id IN (SELECT id FROM packages WHERE id = :id AND metadata = 'failed')
+""")
+_AGAIN = text("""
+    UPDATE packages SET metadata = 'pending', metadata_attempts = 0, metadata_reason = NULL,
+        metadata_not_before = fleet_now()
+    WHERE id = :id AND state = 'published'
+""")
+
+
+async def pending_of(database: Database, account_id: int, run_id: int, *, limit: int) -> list[PendingPackage]:
+    """Stubs without metadata that lie where this account can read them, oldest first."""
+    async with database.reading() as connection:
+        values = {"account": account_id, "run": run_id, "limit": limit}
+        return [PendingPackage(*row) for row in await connection.execute(_PENDING, values)]
+
+
+async def note_failure(
+    database: Database, package_id: int, reason: str, *, give_up_after: int, base_secs: float, cap_secs: float
+) -> None:
+    """The listing did not come about: try again later, and after so many times leave the package marked."""
+    async with database.transaction("packages.failure") as connection:
+        values = {
+            "id": package_id,
+            "reason": reason,
+            "most": give_up_after,
+            "base": base_secs,
+            "cap": cap_secs,
+        }
+        await connection.execute(_FAILURE, values)
+        await connection.execute(_LEAVE_SET, {"id": package_id})
+
+
+async def index_again(database: Database, package_id: int) -> bool:
+    """Let the second phase be tried anew; False if there is no such published package."""
+    async with database.transaction("packages.index_again") as connection:
+        return bool((await connection.execute(_AGAIN, {"id": package_id})).rowcount)

@@ -1,0 +1,75 @@
+"""Photos that were posted in sources, kept by where and when, since one may show what a set holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.domain.preview_choice import PostedPhoto
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from worker.domain.archive_set import ArchiveSet
+    from worker.domain.telegram import Message
+    from worker.store.channels import Source
+    from worker.store.database import Database
+
+# Photos of one posting stand close to its files; so many messages away from them nobody looks.
+_NEAR = 200
+
+_KEEP = text("""
+    INSERT INTO source_photos (channel_id, message_id, topic_id, poster_id, album_id, reply_to, caption,
+        posted_at)
+    VALUES (:channel, :message, :topic, :poster, :album, :reply, :caption, :posted)
+    ON CONFLICT (channel_id, message_id) DO UPDATE SET caption = excluded.caption
+""")
+# Relies on the primary key for what is near and on source_photos_replies for the rest.
+_CANDIDATES = text("""
+    SELECT message_id, CAST(extract(epoch FROM posted_at) AS bigint), poster_id, album_id, reply_to, topic_id,
+        caption
+    FROM source_photos WHERE channel_id = :channel AND message_id BETWEEN :first AND :last
+    UNION
+    SELECT message_id, CAST(extract(epoch FROM posted_at) AS bigint), poster_id, album_id, reply_to, topic_id,
+        caption
+    FROM source_photos WHERE channel_id = :channel
+        AND (reply_to = ANY(CAST(:parts AS integer[])) OR message_id = ANY(CAST(:answered AS integer[])))
+""")
+
+
+async def keep_photos(connection: AsyncConnection, source: Source, messages: Iterable[Message | int]) -> int:
+    """Write down the photos of a page, inside the scan's transaction; how many there were."""
+    rows = [
+        {
+            "channel": source.channel_id,
+            "message": message.message_id,
+            "topic": message.topic_id,
+            "poster": message.poster_id,
+            "album": message.album_id,
+            "reply": message.reply_to,
+            "caption": message.text,
+            "posted": message.date,
+        }
+        for message in messages
+        if not isinstance(message, int) and message.photo is not None
+    ]
+    if rows:
+        await connection.execute(_KEEP, rows)
+    return len(rows)
+
+
+async def photos_near(database: Database, channel_id: int, found: ArchiveSet) -> Sequence[PostedPhoto]:
+    """The photos that may have been posted for this set."""
+    ids = [part.message_id for part in found.parts]
+    values = {
+        "channel": channel_id,
+        "first": min(ids) - _NEAR,
+        "last": max(ids) + _NEAR,
+        "parts": ids,
+        "answered": [part.reply_to for part in found.parts if part.reply_to is not None],
+    }
+    async with database.reading() as connection:
+        return [PostedPhoto(*row) for row in await connection.execute(_CANDIDATES, values)]
