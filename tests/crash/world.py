@@ -10,11 +10,12 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
+from connection_overlaps import overlaps
 
 from worker.clock import SystemClock
 from worker.config.settings import Settings
@@ -209,7 +210,14 @@ class World:
         assert await self._unfinished() == {}
         workspace = self.folder / "data" / "workspace"
         assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
+        await self.check_connections()
         await self._no_secret_in_logs()
+
+    async def check_connections(self) -> None:
+        """No key was connected from two places at once, and none was lost to that."""
+        assert overlaps(await self.admin.connections()) == []
+        states = await self.fetch("SELECT DISTINCT state, state_reason FROM accounts")
+        assert not [row for row in states if "DUPLICATED" in (row["state_reason"] or "")]
 
     async def _no_secret_in_logs(self) -> None:
         secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
@@ -233,21 +241,21 @@ def running_sandbox(folder: Path) -> Iterator[dict]:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
-    """Two accounts, two sources that both can read, one destination that both can write to."""
+async def open_world(folder: Path, database_url: str, phones: Sequence[str] = PHONES) -> AsyncIterator[World]:
+    """Some accounts, two sources that all can read, one destination that all can write to."""
     with running_sandbox(folder / "telegram") as facts, contextlib.closing(Workers(folder)) as workers:
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
         world = World(folder, database_url, facts, admin, workers)
-        for phone in PHONES:
+        for phone in phones:
             await admin.create_account(phone, "Ada")
         for title in ("First", "Second"):
-            world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
-        world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
-        await _log_in(world)
+            world.sources.append((await admin.create_channel(title, members=list(phones)))["channel_id"])
+        world.destination = (await admin.create_channel("Library", admins=list(phones)))["channel_id"]
+        await _log_in(world, phones)
         yield world
 
 
-async def _log_in(world: World) -> None:
+async def _log_in(world: World, phones: Sequence[str]) -> None:
     settings = Settings.model_validate(
         {
             "telegram": {
@@ -268,7 +276,7 @@ async def _log_in(world: World) -> None:
 
     async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
         login = Login(database, sealer, telegram_server(settings), governance, 10)
-        for phone in PHONES:
+        for phone in phones:
             await log_in(login, phone, ask_code=code, ask_password=code)
         for source in world.sources:
             await channels.make_source(database, source)

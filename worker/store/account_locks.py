@@ -10,7 +10,7 @@ import asyncio
 
 from worker.errors import LeaseLostError, RetryableError
 from worker.log import get_logger
-from worker.store.leases import RENEW, Tenure
+from worker.store.leases import END_SILENT_OWNER, RENEW, Tenure
 from worker.store.locks import LockSession
 
 log = get_logger(__name__)
@@ -36,7 +36,13 @@ class AccountLocks:
         return cls(address, session, account_id, answer_within=answer_within)
 
     async def take(self) -> bool:
-        """Become the only process that runs the account, or learn at once that another one does."""
+        """Become the only process that runs the account, or learn at once that another one does.
+
+        An owner whose lease is over, and whose connections are down, is shut out: it is asleep or worse.
+        """
+        if await self._session.try_account(self._account_id):
+            return True
+        await self._session.end_holder(END_SILENT_OWNER, self._account_id)
         return await self._session.try_account(self._account_id)
 
     def serve(self, tenure: Tenure) -> None:

@@ -33,6 +33,14 @@ RENEW = """
     WHERE id = $1 AND worker_id = $2 AND lease_epoch = $3 RETURNING true
 """
 
+# A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease.
+END_SILENT_OWNER = """
+    SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN accounts a ON a.id = $2
+    WHERE l.locktype = 'advisory' AND l.classid = $1::int::oid AND l.objid = $2::int::oid AND l.objsubid = 2
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND a.lease_until < fleet_now()
+"""
+
 
 async def begin_tenure(
     database: Database, account_id: int, worker_id: UUID, seconds: float

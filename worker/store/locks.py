@@ -88,6 +88,11 @@ class LockSession:
         with faults.around("lock.heartbeat"):
             return await self.ask(statement, *arguments, urgency=_URGENT)
 
+    async def end_holder(self, statement: str, account_id: int) -> bool:
+        """End the session that holds an account's lock, if ``statement`` finds it; whether it did."""
+        with faults.around("lock.end_holder"):
+            return bool(await self.ask(statement, ACCOUNT_CLASS, account_id))
+
     async def end_session(self, name: str) -> None:
         """End the session of this name, if the server still keeps it: a line that went silent leaves one."""
         query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"

@@ -1,6 +1,7 @@
 """Owning an account."""
 
 import asyncio
+import time
 import uuid
 
 import asyncpg
@@ -15,6 +16,7 @@ from worker.errors import LeaseLostError, RetryableError
 from worker.fleet.lease import lease_account
 from worker.store import workers
 from worker.store.database import Database
+from worker.store.locks import LockSession
 
 _KILL_LOCK_HOLDERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
@@ -53,7 +55,7 @@ async def _worker(database) -> uuid.UUID:
 async def _until(condition) -> None:
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0.01)
+            await asyncio.to_thread(time.sleep, 0.01)
 
 
 async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
@@ -162,6 +164,22 @@ async def test_a_lock_let_go_of_in_doubt_is_not_held_after_it(over_a_line, raw):
         await line.mend()
         await lease.confirmed()
         assert await raw.fetchval("SELECT pg_try_advisory_lock($1::bigint)", lock_key(HASH))
+
+
+async def test_an_owner_that_sleeps_on_after_its_lease_is_shut_out(database, database_url, raw):
+    asleep = await LockSession.open(database_url, answer_within=5)
+    assert await asleep.try_account(1)
+    await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '1 minute'")
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        assert lease is None
+    await raw.execute("UPDATE accounts SET lease_until = fleet_now() - interval '1 second'")
+    async with asyncio.timeout(10):
+        lease = None
+        while lease is None:
+            async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+                pass
+    assert asleep.lost.is_set()
+    await asleep.close()
 
 
 async def test_a_new_owner_waits_until_the_last_ones_connections_are_down(database, raw):
