@@ -18,7 +18,7 @@ def fair_share(held: Mapping[Any, int], me: Any, *, accounts: int, free: int) ->
     """
     most, least = -(-accounts // len(held)), accounts // len(held)
     mine = held[me]
-    if mine >= most:
+    if mine > most:
         return most
     if any(count < least for worker, count in held.items() if worker != me):
         # What is free is for those who have too few; if nothing is, the one that has the most yields.

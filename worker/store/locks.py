@@ -128,7 +128,7 @@ class LockSession:
     async def _answer(self, query: str, arguments: tuple[Any, ...], answer: asyncio.Future[Any]) -> None:
         try:
             result = await self._connection.fetchval(query, *arguments, timeout=self._answer_within)
-        except _TROUBLE as error:
+        except Exception as error:  # noqa: BLE001 - the driver has errors of every kind for a line that breaks
             self._connection.terminate()
             self.lost.set()
             if not answer.done():
