@@ -11,7 +11,7 @@ RUN python -m venv /opt/worker \
  && /opt/worker/bin/pip install --require-hashes -r requirements/fast.txt \
  && python -m venv /opt/build \
  && /opt/build/bin/pip install --require-hashes -r requirements/build.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY alembic/ alembic/
 COPY worker/ worker/
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \

@@ -17,14 +17,14 @@ help: ## this list
 
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
-$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml
+$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.py worker/cipher/_ige.c
 	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITABLE)' 2>/dev/null || \
 	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@$(PIP) --require-hashes -r requirements/fast.txt 2>/dev/null || \
-	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path is in use, see: worker doctor"
+	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path may be in use, see: worker doctor"
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 

@@ -9,10 +9,20 @@ WORKER = Path(__file__).resolve().parents[1] / "worker"
 # The packages whose effects a crash may interrupt. The sandbox is not ours to kill here, and commands that
 # prepare a machine (embedded server, settings) are safe by construction: each writes aside and renames.
 WATCHED = ("pipeline", "fleet", "recovery", "telegram", "workspace", "store")
-FILE_EFFECTS = {"mkdir", "rmtree", "unlink", "write_text", "write_bytes", "rename", "hardlink_to", "touch"}
-OS_EFFECTS = {"open", "write", "replace", "remove", "link"}
-# Where raw transactions and raw sends live, each behind one bracketed door.
-DOORS = {"store/database.py", "telegram/session.py"}
+FILE_EFFECTS = {
+    "mkdir",
+    "rmdir",
+    "rmtree",
+    "unlink",
+    "write_text",
+    "write_bytes",
+    "rename",
+    "hardlink_to",
+    "touch",
+}
+OS_EFFECTS = {"open", "write", "pwrite", "ftruncate", "replace", "remove", "link"}
+# Where raw transactions and raw sends live, each behind a bracketed door.
+DOORS = {"store/database.py", "telegram/session.py", "telegram/line.py"}
 NOT_WATCHED = {"store/embedded"}
 
 
@@ -32,7 +42,7 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
 
 
 def effects() -> Iterator[Effect]:
-    """Every file operation, and every raw commit or send outside the two doors."""
+    """Every file operation, and every raw commit or send outside the doors."""
     for name, tree in sources():
         yield from _effects_in(name, tree, bracketed=False)
 

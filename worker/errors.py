@@ -48,6 +48,10 @@ class SetFailedError(FleetError):
     """Give up on this set for this attempt; its row keeps the reason."""
 
 
+class SourceGoneError(SetFailedError):
+    """The bytes cannot be had from this source any more; another copy of them may exist."""
+
+
 class AccountUnusableError(FleetError):
     """Give up on this account until a person logs it in again."""
 

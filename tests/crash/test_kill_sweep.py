@@ -1,42 +1,68 @@
 """A worker is killed at every failpoint; after a restart everything is there, once."""
 
-from collections import Counter
+import os
+import random
 
 import pytest
-from world import PHONES, open_world
+from scenarios import SCENARIOS, places
+from world import open_world
 
-ONE_ACCOUNT = ("--account", PHONES[0])
-
-
-def _places(record: str) -> list[str]:
-    """First and last reach of every failpoint of a recorded run, in the order of the run."""
-    total = Counter(record.split())
-    seen: Counter[str] = Counter()
-    places = []
-    for place in record.split():
-        seen[place] += 1
-        if seen[place] in (1, total[place]):
-            places.append(f"{place}:{seen[place]}")
-    return places
+SHARES = 4
+# Pairs of kills per share of a scenario: one in the run, one in what follows it.
+PAIRS = int(os.environ.get("CRASH_PAIRS", "2"))
 
 
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("quarter", range(4))
-async def test_a_worker_killed_at_any_failpoint_loses_and_doubles_nothing(tmp_path, database_url, quarter):
+def _cases():
+    for name in SCENARIOS:
+        marks = () if name == "single" else (pytest.mark.long,)
+        for share in range(SHARES):
+            yield pytest.param(name, share, marks=marks, id=f"{name} {share + 1} of {SHARES}")
+
+
+async def _recorded(world, scenario, record):
+    await scenario.post(world)
+    assert await scenario.strike(world, f"record={record}") == {"exit": 0}, world.workers.logs[-1].read_text()
+    await world.drain(*scenario.drain)
+    return places(record.read_text())
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize(("name", "share"), _cases())
+async def test_a_worker_killed_at_any_failpoint_loses_and_doubles_nothing(
+    tmp_path, database_url, name, share
+):
+    scenario = SCENARIOS[name]()
     async with open_world(tmp_path, database_url) as world:
-        record = tmp_path / "record"
-        await world.post_archive(world.sources[0])
-        assert await world.run("run", "--once", *ONE_ACCOUNT, faults=f"record={record}") == {"exit": 0}
-        places = _places(record.read_text())
-        assert len(places) > 40
-
+        await scenario.prepare(world)
+        found = await _recorded(world, scenario, tmp_path / "record")
+        assert len(found) > 20
         killed = 0
-        for place in places[quarter::4]:
-            await world.post_archive(world.sources[0])
-            ended = await world.run("run", "--once", *ONE_ACCOUNT, faults=f"kill={place}")
+        for place in found[share::SHARES]:
+            await scenario.post(world)
+            ended = await scenario.strike(world, f"kill={place}")
             # Heartbeats and sweeps come by the clock: a run may end before their last reach.
             killed += ended == {"signal": 9}
             assert ended in ({"signal": 9}, {"exit": 0}), (place, world.workers.logs[-1].read_text())
-            await world.drain(*ONE_ACCOUNT)
+            await world.drain(*scenario.drain)
             await world.check_invariants()
-        assert killed > 0.8 * len(places[quarter::4])
+        assert killed > 0.7 * len(found[share::SHARES])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_second_kill_while_the_first_is_put_right_loses_and_doubles_nothing(
+    tmp_path, database_url, name
+):
+    scenario = SCENARIOS[name]()
+    chosen = random.Random(name)
+    async with open_world(tmp_path, database_url) as world:
+        await scenario.prepare(world)
+        found = await _recorded(world, scenario, tmp_path / "record")
+        for _ in range(PAIRS):
+            first, second = chosen.choice(found), chosen.choice(found)
+            await scenario.post(world)
+            await scenario.strike(world, f"kill={first}")
+            await world.run("run", "--once", *scenario.drain, faults=f"kill={second}")
+            await world.drain(*scenario.drain)
+            await world.check_invariants()

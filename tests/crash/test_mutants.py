@@ -60,11 +60,15 @@ MUTANTS = [
         (
             (
                 "worker/pipeline/scan.py",
-                "        kept = await keep_found(connection, source, found)\n        await advance_cursor(connection, source, newest, len(page))\n",
+                (
+                    "        kept = await keep_files(connection, source.channel_id, messages)\n"
+                    "        await keep_photos(connection, source, page)\n"
+                    "        await advance_cursor(connection, source, newest, len(page))\n"
+                ),
                 (
                     "        await advance_cursor(connection, source, newest, len(page))\n"
                     '    async with deps.database.transaction("scan.rows") as connection:\n'
-                    "        kept = await keep_found(connection, source, found)\n"
+                    "        kept = await keep_files(connection, source.channel_id, messages)\n"
                 ),
             ),
         ),

@@ -13,18 +13,20 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from worker.archives import wire
-from worker.archives.examine import actual_format, examine, prove
+from worker.archives.examine import actual_format, check, examine, judge, prove
 from worker.archives.pictures import pictures
 from worker.archives.sink import Sink, clean_text
 from worker.archives.sniff import sniff
 from worker.archives.source import Parts
 from worker.archives.thumbnail import thumbnail
 from worker.domain.archive_name import ArchiveFormat, Scheme
-from worker.domain.listing import Limits, Mark
+from worker.domain.listing import Limits, Mark, Unchecked
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
+    from worker.archives.whole import Budget
     from worker.domain.listing import Completeness, Entry
 
 
@@ -79,7 +81,8 @@ class _Job:
     def run(self) -> None:
         if self._task == "prove":
             form = sniff(self._parts.volume(0)) or self._format
-            self._send(wire.Frame.PROOF, _as_json(prove(self._parts, form, self._scheme, self._indices)))
+            proven = prove(self._parts, form, self._scheme, self._indices, self._limits)
+            self._send(wire.Frame.PROOF, _as_json(proven))
             self._finish({})
         elif self._task == "examine":
             self._examine()
@@ -92,21 +95,32 @@ class _Job:
 
     def _examine(self) -> None:
         sink = Sink(self._send_entries, self._limits.entries, self._limits.output_bytes)
-        form = self._format
+        form, contents, proven = self._format, None, None
         try:
             form = actual_format(self._parts, self._format, sink)
-            proven = prove(self._parts, form, self._scheme, self._indices)
+            proven = prove(self._parts, form, self._scheme, self._indices, self._limits)
             # Sent ahead: a listing that is cut off takes nothing away from what was proven.
             self._send(wire.Frame.PROOF, _as_json(proven))
-            judged = examine(self._parts, form, self._scheme, proven, sink, self._limits)
-            self._send(wire.Frame.PROOF, _as_json(judged))
+            contents = examine(self._parts, form, self._scheme, proven, sink)
         except MemoryError:
             sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {self._limits.memory} bytes of memory")
         sink.close(self._parts.total)
-        marks, notes = sorted(sink.marks), sink.notes
-        self._finish({
-            "format": form, "count": sink.count, "total": sink.total_size, "marks": marks, "notes": notes
-        })  # fmt: skip
+        # Sent ahead: a decoder that dies on damaged contents takes nothing away from the listing.
+        self._send(wire.Frame.LISTED, _summary(form, sink))
+        if contents is not None:
+            self._check(contents, sink)
+        if proven is not None:
+            self._send(wire.Frame.PROOF, _as_json(judge(proven, self._scheme, sink)))
+        self._finish(_summary(form, sink))
+
+    def _check(self, contents: Callable[[Budget], None], sink: Sink) -> None:
+        if not self._limits.verify_bytes:
+            sink.leave(Unchecked.BOUND, 0, self._parts.total)
+            return
+        try:
+            check(contents, sink, self._limits)
+        except MemoryError:
+            sink.leave(Unchecked.BOUND, 0, self._parts.total)
 
     def _preview(self) -> None:
         """Send a thumbnail of the best picture that can be read; failing that, say so by sending none."""
@@ -154,7 +168,14 @@ class _Job:
 
 
 def _as_json(proven: Completeness) -> list[Any]:
-    return [proven.complete, proven.missing, proven.reason]
+    return [proven.complete, proven.missing, proven.reason, proven.evidence]
+
+
+def _summary(form: ArchiveFormat, sink: Sink) -> dict[str, Any]:
+    return {
+        "format": form, "count": sink.count, "total": sink.total_size, "marks": sorted(sink.marks),
+        "notes": sink.notes, "unchecked": dict(sink.unchecked),
+    }  # fmt: skip
 
 
 def _thumbnail(picture: bytes) -> bytes:

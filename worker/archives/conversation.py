@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from worker.archives import wire
-from worker.domain.listing import Completeness, Entry, Limits, Mark
+from worker.domain.listing import Completeness, Entry, Evidence, Limits, Mark
 from worker.errors import RetryableError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Result:
     total: int = 0
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unchecked: dict[str, int] = field(default_factory=dict)
     path: str | None = None
 
 
@@ -45,6 +46,7 @@ class Answer:
     entries: list[Entry] = field(default_factory=list)
     picture: bytes = b""
     proof: Completeness | None = None
+    listed: Result | None = None  # what was known before the contents were checked
     result: Result | None = None
     ending: int | None = None
 
@@ -99,8 +101,12 @@ def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
         elif frame is wire.Frame.PICTURE:
             answer.picture = payload
         elif frame is wire.Frame.PROOF:
-            complete, missing, reason = json.loads(payload)
-            answer.proof = Completeness(bool(complete), tuple(map(int, missing)), str(reason))
+            complete, missing, reason, evidence = json.loads(payload)
+            answer.proof = Completeness(
+                bool(complete), tuple(map(int, missing)), str(reason), tuple(map(Evidence, evidence))
+            )
+        elif frame is wire.Frame.LISTED:
+            answer.listed = Result(**json.loads(payload))
         elif frame is wire.Frame.RESULT:
             answer.result = Result(**json.loads(payload))
         elif frame is wire.Frame.STATUS:

@@ -10,14 +10,14 @@ from worker.archives.sevenzip_listing import list_sevenzip
 from worker.archives.sevenzip_proof import prove_sevenzip
 from worker.archives.sniff import sniff
 from worker.archives.tar_listing import list_tar
-from worker.archives.whole import NotWholeError, refuse_doubled
+from worker.archives.whole import Budget, NotWholeError, refuse_doubled
 from worker.archives.zip_listing import list_zip
 from worker.archives.zip_proof import prove_zip
 from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
-from worker.domain.listing import Completeness, Mark
+from worker.domain.listing import Completeness, Evidence, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
@@ -30,7 +30,9 @@ _PROVERS = {
 }
 
 
-def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int]) -> Completeness:
+def prove(
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[int], limits: Limits
+) -> Completeness:
     """Whether these parts are the whole archive."""
     have = set(indices)
     gaps = [number for number in range(max(have - {LAST}, default=-1)) if number not in have]
@@ -43,9 +45,9 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
         # A tar says nowhere how long it is; it comes as one file, and that is complete as posted.
         return Completeness(complete=scheme is Scheme.SINGLE)
     try:
-        note = prover(parts, scheme, indices)
+        proof = prover(parts, scheme, indices, _budget(limits.prove_bytes, limits))
         refuse_doubled(parts)
-        return Completeness(complete=True, reason=note)
+        return Completeness(complete=True, reason=proof.note, evidence=proof.evidence)
     except NotWholeError as no:
         return Completeness(complete=False, missing=no.missing, reason=str(no))
     except MemoryError:
@@ -56,39 +58,65 @@ def prove(parts: Parts, form: ArchiveFormat, scheme: Scheme, indices: Sequence[i
 
 
 def examine(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, proven: Completeness, sink: Sink, limits: Limits
-) -> Completeness:
-    """List a set, and judge once more whether it is whole, now that its contents were seen.
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, proven: Completeness, sink: Sink
+) -> Callable[[Budget], None]:
+    """List a set. Whatever the bytes hold, this returns; the sink's marks say what was noticed.
 
-    Whatever the bytes hold, this returns; the sink's marks say what was noticed.
+    What is returned compares the contents with their checksums, which may take long, or kill a decoder.
     """
     if not proven.complete:
         sink.mark(Mark.INCOMPLETE, proven.reason)
     try:
-        _list(parts, form, scheme, sink, limits)
+        return _list(parts, form, scheme, sink)
     except MemoryError:
-        sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {limits.memory} bytes of memory")
+        raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
-    if proven.complete and scheme is not Scheme.SINGLE and Mark.CORRUPT in sink.marks:
-        reason = "contents and checksums differ: a part is damaged or foreign"
-        sink.mark(Mark.INCOMPLETE, reason)
-        return Completeness(complete=False, reason=reason)
+    return lambda _: None
+
+
+def check(contents: Callable[[Budget], None], sink: Sink, limits: Limits) -> None:
+    """Compare contents with checksums as far as the limits allow."""
+    try:
+        contents(_budget(limits.verify_bytes, limits))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
+        sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
+
+
+def judge(proven: Completeness, scheme: Scheme, sink: Sink) -> Completeness:
+    """Say whether a set is whole, its contents having been seen.
+
+    Damage in a part that its headers tie to the set is damage. In a part that only its contents could have
+    tied, it may as well be another archive's part: such a set is not complete.
+    """
     if proven.missing:
         # What cannot be read because a part is missing is not damaged.
         sink.marks.discard(Mark.CORRUPT)
-    return proven
+    if not proven.complete or scheme is Scheme.SINGLE:
+        return proven
+    loose = any(found is not Evidence.HEADERS for found in proven.evidence)
+    if Mark.INCOMPLETE not in sink.marks and not (loose and Mark.CORRUPT in sink.marks):
+        return proven
+    reason = "contents and checksums differ: a part is damaged or of another archive"
+    sink.mark(Mark.INCOMPLETE, reason)
+    return Completeness(complete=False, reason=reason, evidence=proven.evidence)
 
 
-def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, limits: Limits) -> None:
+def _budget(size: int, limits: Limits) -> Budget:
+    # Proving and checking stop by themselves while the child still has time to tell.
+    return Budget(size, 0.4 * min(limits.wall_seconds, limits.cpu_seconds))
+
+
+def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink) -> Callable[[Budget], None]:
     if form is ArchiveFormat.ZIP:
-        list_zip(parts, sink, limits)
-    elif form is ArchiveFormat.RAR:
-        list_rar(parts, scheme, sink, limits)
-    elif form is ArchiveFormat.SEVEN_ZIP:
-        list_sevenzip(parts, sink, limits)
-    else:
-        list_tar(parts, form, sink)
+        return list_zip(parts, sink)
+    if form is ArchiveFormat.RAR:
+        return list_rar(parts, scheme, sink)
+    if form is ArchiveFormat.SEVEN_ZIP:
+        return list_sevenzip(parts, sink)
+    return list_tar(parts, form, sink)
 
 
 def actual_format(parts: Parts, form: ArchiveFormat, sink: Sink) -> ArchiveFormat:

@@ -20,8 +20,8 @@ from worker.archives import wire
 from worker.archives.conversation import Answer, converse
 from worker.archives.reader import BytesReader, Part, SetBytes
 from worker.domain.archive_name import ArchiveFormat, Scheme
-from worker.domain.listing import Completeness, Limits, Listing, Mark
-from worker.errors import FleetError, RetryableError
+from worker.domain.listing import Completeness, Limits, Listing, Mark, Unchecked
+from worker.errors import RetryableError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -84,21 +84,26 @@ class Nursery:
             self._process = None
 
     async def prove(self, archive: SetBytes, limits: Limits | None = None) -> Completeness:
-        """Say whether the bytes prove the set whole; reads headers only."""
+        """Say whether the bytes prove the set whole, and what speaks for each of its parts.
+
+        Made for parts that are still on a server: it reads headers, and at most ``limits.prove_bytes`` of
+        contents where headers leave parts unproven. Not ``complete``: wait for the parts in ``missing``, or
+        for what ``reason`` says. ``complete``: nothing contradicts; if ``unproven`` is not empty, ask once
+        more with ``LOCAL`` limits when the parts lie on disk, before anything is published. A single file is
+        always complete as posted, unless it says itself that it is one of several.
+
+        Raises what a reader raises, and :class:`RetryableError` if the parsers cannot be started.
+        """
         return _completeness(archive, await self._run("prove", archive, limits or Limits()))
 
     async def examine(self, archive: SetBytes, limits: Limits | None = None) -> Examination:
-        """Prove and list a set."""
+        """Prove a set, list it, and compare up to ``limits.verify_bytes`` of contents with their checksums.
+
+        Whatever the bytes are, this returns: what is wrong with them is in the listing's ``marks``, what was
+        compared with nothing in its ``unchecked``. Raises as :meth:`prove` does.
+        """
         answer = await self._run("examine", archive, limits or Limits())
-        result, entries = answer.result, tuple(answer.entries)
-        if result is None:
-            mark, note = answer.death()
-            total = sum(entry.size for entry in entries)
-            listing = Listing(archive.format, entries, len(entries), total, frozenset({mark}), (note,))
-        else:
-            marks = frozenset(Mark(mark) for mark in result.marks)
-            listing = Listing(result.format, entries, result.count, result.total, marks, tuple(result.notes))
-        return Examination(_completeness(archive, answer), listing)
+        return Examination(_completeness(archive, answer), _listing(archive, answer))
 
     async def preview(self, archive: SetBytes, limits: Limits | None = None) -> Preview | None:
         """A thumbnail of the best picture inside, or None if there is none that can be read."""
@@ -164,8 +169,10 @@ class Nursery:
         except TimeoutError:
             ready = b""
         if not ready:
-            raise FleetError(
-                "the parser process does not start", remedy="its own words are on standard error"
+            await self.close()
+            raise RetryableError(
+                "the parser process does not start",
+                remedy="it is tried again; what it says is on standard error",
             )
 
 
@@ -179,3 +186,26 @@ def _completeness(archive: SetBytes, answer: Answer) -> Completeness:
         return answer.proof
     # A single file is complete as posted, however badly it treats its parser.
     return Completeness(complete=archive.scheme is Scheme.SINGLE, reason=answer.death()[1])
+
+
+def _listing(archive: SetBytes, answer: Answer) -> Listing:
+    """What the child told, whole or up to where it died."""
+    entries = tuple(answer.entries)
+    told = answer.result or answer.listed
+    if told is None:
+        mark, note = answer.death()
+        total = sum(entry.size for entry in entries)
+        return Listing(archive.format, entries, len(entries), total, frozenset({mark}), (note,))
+    marks, notes = {Mark(mark) for mark in told.marks}, list(told.notes)
+    unchecked = {Unchecked(reason): int(size) for reason, size in told.unchecked.items()}
+    if answer.result is None:
+        mark, note = answer.death()
+        if mark is Mark.CRASHED:
+            # Decoders in C are known to overrun on damaged data, and on nothing else.
+            marks.add(Mark.CORRUPT)
+            notes.append(f"its contents cannot be unpacked: {note}")
+        else:
+            unchecked[Unchecked.BOUND] = sum(part.reader.size for part in archive.parts)
+    return Listing(
+        told.format, entries, told.count, told.total, frozenset(marks), tuple(notes), tuple(unchecked.items())
+    )

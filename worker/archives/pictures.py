@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import zlib
 from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
@@ -12,11 +11,14 @@ import py7zr
 from py7zr.io import BytesIOFactory
 
 from worker.archives.rar_blocks import Kind
-from worker.archives.rar_listing import blocks, volumes
-from worker.archives.sevenzip_listing import is_readable
-from worker.archives.tar_listing import members, unpacked
-from worker.archives.zip_directory import directory_start, find_directory, records
-from worker.archives.zip_listing import DEFLATED, ENCRYPTED, STORED, data_start, position_of, record_entry
+from worker.archives.rar_volumes import blocks, volumes
+from worker.archives.sevenzip_contents import is_encrypted
+from worker.archives.tar_listing import members
+from worker.archives.tar_streams import unpacked
+from worker.archives.zip_directory import records
+from worker.archives.zip_end import directory_start, find_directory
+from worker.archives.zip_listing import record_entry
+from worker.archives.zip_member import contents, member_at, position_of
 from worker.domain.archive_name import ArchiveFormat
 from worker.domain.preview_choice import picture_rank
 
@@ -66,11 +68,15 @@ def _in_zip(parts: Parts, limit: int) -> Iterator[_Candidate]:
 
 
 def _read_zip(file: RangeFile, record: Record, position: int, limit: int) -> bytes:
-    start = data_start(file, record, position)
-    if start is None or record.method not in (STORED, DEFLATED) or record.flags & ENCRYPTED:
+    member = member_at(file, record, position)
+    if member is None or not member.readable:
         return b""
-    raw = file.read_at(start, record.packed)
-    return raw if record.method == STORED else zlib.decompressobj(-15).decompress(raw, limit)
+    picture = b""
+    for piece in contents(file, member):
+        picture += piece
+        if len(picture) > limit:
+            return b""
+    return picture
 
 
 def _in_rar(parts: Parts, scheme: Scheme, limit: int) -> Iterator[_Candidate]:
@@ -94,7 +100,7 @@ def _in_sevenzip(parts: Parts, limit: int) -> Iterator[_Candidate]:
             folder, unpacked_before = member.folder, 0
         unpacked_before += size
         rank = picture_rank(member.filename, size, limit)
-        if rank is not None and unpacked_before <= SOLID_BUDGET and is_readable(folder):
+        if rank is not None and unpacked_before <= SOLID_BUDGET and not is_encrypted(folder):
             yield _Candidate(rank, partial(_read_sevenzip, archive, member.filename, limit))
 
 

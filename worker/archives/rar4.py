@@ -89,22 +89,28 @@ def _block(kind: int, flags: int, header: bytes, offset: int, data_size: int) ->
     if kind == END:
         at = 7 + (4 if flags & END_CRC else 0)
         number = int.from_bytes(header[at : at + 2], "little") if flags & END_NUMBER else None
-        return Block(Kind.END, offset, 0, more_volumes=bool(flags & END_MORE), number=number)
+        crc = int.from_bytes(header[7:11], "little") if flags & END_CRC else None
+        return Block(Kind.END, offset, 0, more_volumes=bool(flags & END_MORE), number=number, crc_before=crc)
     if kind == FILE:
-        return _file(flags, header, offset, data_size)
+        return _file(Kind.FILE, flags, header, offset, data_size)
+    if kind == SUB and len(header) >= 32:
+        return _file(Kind.SERVICE, flags, header, offset, data_size)
     return Block(Kind.OTHER, offset, data_size)
 
 
-def _file(flags: int, header: bytes, offset: int, data_size: int) -> Block:
+def _file(kind: Kind, flags: int, header: bytes, offset: int, data_size: int) -> Block:
     if len(header) < 32:
         raise BadRarError("a file header is too short")
-    _, size, host, crc, time, date, _, method, name_length, attributes = FILE_HEAD.unpack_from(header, 7)
+    _, size, host, crc, time, date, version, method, name_length, attributes = FILE_HEAD.unpack_from(
+        header, 7
+    )
     at = 32
     if flags & LARGE:
         size |= int.from_bytes(header[36:40], "little") << 32
         at += 8
     path = file_name(header[at : at + name_length], is_unicode=bool(flags & UNICODE))
-    at += name_length + (8 if flags & SALT else 0)
+    salt = header[at + name_length : at + name_length + 8] if flags & SALT else b""
+    at += name_length + len(salt)
     modified = dos_time(date, time)
     if (
         flags & EXTENDED_TIME
@@ -115,7 +121,7 @@ def _file(flags: int, header: bytes, offset: int, data_size: int) -> Block:
     is_dir = flags & DIRECTORY == DIRECTORY
     path = f"{path.rstrip('/')}/" if is_dir else path
     return Block(
-        Kind.FILE,
+        kind,
         offset,
         data_size,
         entry=Entry(path, 0 if is_dir else size, data_size, crc, modified, is_dir, bool(flags & PASSWORD)),
@@ -124,6 +130,7 @@ def _file(flags: int, header: bytes, offset: int, data_size: int) -> Block:
         stored=method == STORED,
         is_link=host == UNIX and attributes & 0o170000 == 0o120000,
         is_old_version=bool(flags & VERSION),
+        packing=bytes((version, method, host)) + salt,
     )
 
 

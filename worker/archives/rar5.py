@@ -99,18 +99,17 @@ def _block(kind: int, flags: int, cursor: _Cursor, extra_size: int, offset: int,
         return Block(Kind.ENCRYPTION, offset, data_size, headers_encrypted=True, salt=cursor.take(16))
     if kind == END:
         return Block(Kind.END, offset, data_size, more_volumes=bool(cursor.number() & 1))
-    if kind == FILE:
-        return _file(flags, cursor, extra_size, offset, data_size)
+    if kind in (FILE, SERVICE):
+        return _file(kind, flags, cursor, extra_size, offset, data_size)
     return Block(Kind.OTHER, offset, data_size)
 
 
-def _file(flags: int, cursor: _Cursor, extra_size: int, offset: int, data_size: int) -> Block:
+def _file(kind: int, flags: int, cursor: _Cursor, extra_size: int, offset: int, data_size: int) -> Block:
     file_flags, size = cursor.number(), cursor.number()
     cursor.number()  # attributes
     modified = _unix(cursor.word()) if file_flags & HAS_TIME else None
     crc = cursor.word() if file_flags & HAS_CRC else None
-    method = (cursor.number() >> 7) & 7
-    cursor.number()  # host system
+    packing, host = cursor.number(), cursor.number()
     path = cursor.take(cursor.number()).decode("utf-8", "replace")
     extra = _extra(cursor, extra_size)
     modified = _precise(extra.get(EXTRA_TIME, b"")) or modified
@@ -119,15 +118,16 @@ def _file(flags: int, cursor: _Cursor, extra_size: int, offset: int, data_size: 
     size = 0 if file_flags & SIZE_UNKNOWN else size
     encrypted = EXTRA_ENCRYPTION in extra
     return Block(
-        Kind.FILE,
+        Kind.FILE if kind == FILE else Kind.SERVICE,
         offset,
         data_size,
         entry=Entry(path, size, data_size, crc, modified, is_dir, encrypted),
         split_before=bool(flags & SPLIT_BEFORE),
         split_after=bool(flags & SPLIT_AFTER),
-        stored=method == 0,
+        stored=(packing >> 7) & 7 == 0,
         is_link=EXTRA_LINK in extra,
         is_old_version=EXTRA_VERSION in extra,
+        packing=b"%d %d" % (packing, host),
     )
 
 

@@ -30,6 +30,7 @@ class Kind(Enum):
 
     MAIN = "main"
     FILE = "file"
+    SERVICE = "service"  # comments, recovery records and the like: built as files are, and not listed
     END = "end"
     ENCRYPTION = "encryption"
     OTHER = "other"
@@ -55,6 +56,9 @@ class Block:
     is_link: bool = False
     is_old_version: bool = False
     has_end_block: bool = True
+    # What must be the same in every piece of a member: how it is packed.
+    packing: bytes = b""
+    crc_before: int | None = None  # over everything in the volume that comes before its end block
 
     @property
     def next_offset(self) -> int:

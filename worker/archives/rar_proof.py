@@ -7,18 +7,21 @@ must all agree. Where headers are encrypted, only salts and sizes can speak.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from worker.archives.rar_blocks import BadRarError, Block, Kind
-from worker.archives.rar_listing import blocks, volumes
-from worker.archives.whole import NotWholeError
+from worker.archives.rar_check import STRANGERS, Found, RarChecker
+from worker.archives.rar_volumes import blocks, volumes
+from worker.archives.whole import NotWholeError, PartEvidence, Proof
 from worker.domain.archive_name import Scheme
+from worker.domain.listing import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from worker.archives.source import Parts, RangeFile
-    from worker.domain.listing import Entry
+    from worker.archives.whole import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +47,54 @@ class _Facts:
         return None
 
 
-def prove_rar(parts: Parts, scheme: Scheme, indices: Sequence[int]) -> str:
-    """Judge the volumes in order; return what a person should know about how that was done."""
+def prove_rar(parts: Parts, scheme: Scheme, indices: Sequence[int], budget: Budget) -> Proof:
+    """Judge the volumes in order."""
     files = volumes(parts, scheme)
+    if len(files) < len(parts):
+        return _slices(parts, files[0], max(indices) + 1, budget)
     facts = [_facts(file) for file in files]
     if scheme is Scheme.SINGLE:
-        return _single(facts[0])
-    if len(files) < len(parts):
-        return _slices(facts[0], files[0], max(indices) + 1)
+        return Proof(_single(facts[0]))
     if all(fact.encrypted for fact in facts):
         return _encrypted(facts)
     for index, fact in enumerate(facts):
         problem = _problem(index, fact) or (_in_company(index, fact, len(facts)) if len(facts) > 1 else "")
         if problem:
             raise NotWholeError(f"volume {index + 1}: {problem}")
-    for index in range(len(facts) - 1):
-        if not _continues(facts[index], facts[index + 1]):
+    linked = [_continues(left, right) for left, right in pairwise(facts)]
+    for index, link in enumerate(linked):
+        if link is False:
             raise NotWholeError(f"volume {index + 2} does not continue volume {index + 1}")
     end = facts[-1].end
     if end is None or end.more_volumes:
         raise NotWholeError("the last volume is not the end", (max(indices) + 1,))
-    return ""
+    _refuse_strangers(files, budget)
+    return Proof(evidence=_evidence(linked))
 
 
-def _facts(file: RangeFile) -> _Facts:
+def _refuse_strangers(files: Sequence[RangeFile], budget: Budget) -> None:
+    """Look into the members that run over: two packings of one file have the same headers."""
+    checker = RarChecker(budget)
+    for file in files:
+        for block in blocks(file):
+            runs_over = block.kind is Kind.FILE and (block.split_before or block.split_after)
+            if runs_over and checker.take(file, block) is Found.STRANGERS:
+                raise NotWholeError(STRANGERS)
+
+
+def _evidence(linked: list[bool | None]) -> tuple[Evidence, ...]:
+    """Volumes tied to a neighbour by a member that runs over; where none does, only the numbers speak."""
+    tied = [False, *(link is True for link in linked), False]
+    return tuple(Evidence.HEADERS if left or right else Evidence.NONE for left, right in pairwise(tied))
+
+
+def _facts(file: RangeFile, evidence: PartEvidence | None = None) -> _Facts:
     main = end = first = last = None
     error = ""
     try:
         for block in blocks(file):
+            if evidence is not None:
+                evidence.headers(block.data_offset - 1, 1)
             if block.kind in (Kind.MAIN, Kind.ENCRYPTION) and main is None:
                 main = block
             elif block.kind is Kind.FILE:
@@ -94,14 +117,25 @@ def _single(fact: _Facts) -> str:
     return fact.error
 
 
-def _slices(fact: _Facts, file: RangeFile, following: int) -> str:
+def _slices(parts: Parts, file: RangeFile, following: int, budget: Budget) -> Proof:
+    """One volume cut into slices: its chain of headers must lead through them to its end."""
+    evidence = PartEvidence(parts)
+    fact = _facts(file, evidence)
     if fact.encrypted:
         raise NotWholeError("encrypted headers hide where the archive ends")
     if fact.error or fact.end is None:
         raise NotWholeError(fact.error, (following,))
     if fact.end.more_volumes or fact.end.next_offset != file.size:
         raise NotWholeError("the parts hold more than the archive")
-    return ""
+    checker = RarChecker(budget)
+    for block in blocks(file):
+        if block.kind is Kind.FILE and evidence.lacking(block.data_offset, block.data_size):
+            found = checker.take(file, block)
+            if found in (Found.DAMAGED, Found.STRANGERS):
+                raise NotWholeError("a part is damaged or of another archive: contents and checksums differ")
+            if found is Found.SOUND:
+                evidence.contents(block.data_offset, block.data_size)
+    return Proof(evidence=evidence.found)
 
 
 def _problem(index: int, fact: _Facts) -> str:
@@ -128,19 +162,22 @@ def _in_company(index: int, fact: _Facts, count: int) -> str:
     return ""
 
 
-def _continues(left: _Facts, right: _Facts) -> bool:
-    before = left.last.entry if left.last is not None and left.last.split_after else None
-    after = right.first.entry if right.first is not None and right.first.split_before else None
-    if before is None or after is None:
-        return before is after
-    return _identity(before) == _identity(after)
+def _continues(left: _Facts, right: _Facts) -> bool | None:
+    """Whether a member runs over from one volume into the next; None if there is none on either side."""
+    before = left.last if left.last is not None and left.last.split_after else None
+    after = right.first if right.first is not None and right.first.split_before else None
+    if before is None and after is None:
+        return None
+    return before is not None and after is not None and _identity(before) == _identity(after)
 
 
-def _identity(entry: Entry) -> tuple[str, int, str | None, bool]:
-    return entry.path, entry.size, entry.modified, entry.encrypted
+def _identity(block: Block) -> tuple[object, ...]:
+    entry = block.entry
+    assert entry is not None
+    return entry.path, entry.size, entry.modified, entry.encrypted, block.packing
 
 
-def _encrypted(facts: list[_Facts]) -> str:
+def _encrypted(facts: list[_Facts]) -> Proof:
     """RAR5 gives all volumes of a set one salt, and volumes are of one size but for a shorter last one.
 
     That is all the proof that encryption leaves; a last volume that happens to be full cannot be told from
@@ -152,4 +189,6 @@ def _encrypted(facts: list[_Facts]) -> str:
     sizes = {fact.size for fact in facts[:-1]}
     if len(salts) > 1 or len(sizes) > 1 or facts[-1].size >= min(sizes):
         raise NotWholeError("encrypted headers hide whether these volumes are all")
-    return "judged by salt and sizes, since the headers are encrypted"
+    evidence = Evidence.HEADERS if all(salts) else Evidence.NONE
+    note = "judged by salt and sizes, since the headers are encrypted"
+    return Proof(note, (evidence,) * len(facts))

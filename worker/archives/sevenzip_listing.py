@@ -7,49 +7,45 @@ from typing import TYPE_CHECKING, Any
 
 import py7zr
 from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
-from py7zr.io import NullIOFactory
 
-from worker.archives.sevenzip_proof import BadSevenZipError, header_holds, start_header
-from worker.domain.listing import Entry, Mark
+from worker.archives.sevenzip_contents import Folder, UnreadableError, folder_holds, folders, is_encrypted
+from worker.archives.sevenzip_start import START, BadSevenZipError, StartHeader, header_holds, start_header
+from worker.domain.listing import Entry, Mark, Unchecked
 
 if TYPE_CHECKING:
-    from worker.archives.sink import Sink
-    from worker.archives.source import Parts
-    from worker.domain.listing import Limits
+    from collections.abc import Callable
 
-AES = b"\x06\xf1\x07\x01"
-# Copy, LZMA, LZMA2, Delta, BZip2, Deflate, x86 branches. Left out are decoders that damaged data makes
-# overrun memory, as PPMd's does: a crash would cost the listing.
-STURDY = {
-    bytes.fromhex(method) for method in ("00", "030101", "21", "03", "040202", "040108", "03030103")
-}  # fmt: skip
+    from worker.archives.sink import Sink
+    from worker.archives.source import Parts, RangeFile
+    from worker.archives.whole import Budget
+
 FILETIME_EPOCH = datetime.datetime(1601, 1, 1, tzinfo=datetime.UTC)
 
 
-def list_sevenzip(parts: Parts, sink: Sink, limits: Limits) -> None:
-    """Send every member to the sink."""
+def list_sevenzip(parts: Parts, sink: Sink) -> Callable[[Budget], None]:
+    """Send every member to the sink; what is returned checks the contents."""
     file = parts.joined()
     header = start_header(file)
-    if header.size == 0:
-        return  # an archive of nothing has no header at all
-    if not header_holds(file, header):
-        raise BadSevenZipError("the header is cut off or does not match its checksum")
     if header.end < file.size:
         sink.mark(Mark.CORRUPT, f"{file.size - header.end} bytes follow the archive")
+    if header.size == 0:
+        return lambda _: None  # an archive of nothing has no header at all
+    if not header_holds(file, header):
+        raise BadSevenZipError("the header is cut off or does not match its checksum")
     try:
         archive = py7zr.SevenZipFile(file)
     except PasswordRequired:
         sink.mark(Mark.ENCRYPTED)
         sink.mark(Mark.ENCRYPTED_NAMES, "the listing itself is encrypted")
-        return
+        return lambda _: sink.leave(Unchecked.ENCRYPTED, START.size, header.offset - START.size)
     except UnsupportedCompressionMethodError as error:
         sink.mark(Mark.UNSUPPORTED, f"the header is packed in a way that is not read: {error}")
-        return
+        return lambda _: sink.leave(Unchecked.METHOD, START.size, header.offset - START.size)
     for member in archive.files:
         sink.add(_entry(member))
         if member.is_symlink or member.is_junction:
             sink.mark(Mark.LINKS)
-    _verify(archive, sink, limits)
+    return lambda budget: _check(file, header, archive, sink, budget)
 
 
 def _entry(member: Any) -> Entry:
@@ -62,16 +58,6 @@ def _entry(member: Any) -> Entry:
     )  # fmt: skip
 
 
-def is_encrypted(folder: Any) -> bool:
-    """Whether the members that are packed together in this folder need a password."""
-    return folder is not None and any(coder["method"] == AES for coder in folder.coders)
-
-
-def is_readable(folder: Any) -> bool:
-    """Whether the folder's members can be unpacked here without risking the process."""
-    return folder is None or all(coder["method"] in STURDY for coder in folder.coders)
-
-
 def _moment(filetime: int | None) -> str | None:
     if not filetime:
         return None
@@ -82,17 +68,36 @@ def _moment(filetime: int | None) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _verify(archive: Any, sink: Sink, limits: Limits) -> None:
-    """Unpack into nothing and compare checksums, where that is cheap."""
-    if not 0 < sink.total_size <= limits.verify_bytes or Mark.ENCRYPTED in sink.marks:
+def _check(file: RangeFile, header: StartHeader, archive: Any, sink: Sink, budget: Budget) -> None:
+    """Unpack into nothing and compare checksums. A packed header was checked when it was opened."""
+    reached = START.size
+    for folder in folders(archive):
+        if folder.position + folder.length > header.offset:
+            sink.mark(Mark.CORRUPT, "packed contents reach into the header")
+            return
+        _check_folder(file, folder, sink, budget)
+        reached = folder.position + folder.length
+    sink.leave(Unchecked.STRAY, reached, header.offset - archive.header.size - reached)
+
+
+def _check_folder(file: RangeFile, folder: Folder, sink: Sink, budget: Budget) -> None:
+    if folder.encrypted:
+        sink.leave(Unchecked.ENCRYPTED, folder.position, folder.length)
         return
-    if not all(is_readable(member.folder) for member in archive.files):
+    if not budget.take(folder.length + folder.size):
+        sink.leave(Unchecked.BOUND, folder.position, folder.length)
         return
-    sink.flush()
+    if any(checksum is None for size, checksum in folder.checks if size):
+        sink.leave(Unchecked.FORMAT, folder.position, folder.length)
     try:
-        archive.reset()
-        archive.extractall(factory=NullIOFactory())
-    except (UnsupportedCompressionMethodError, PasswordRequired, MemoryError):
-        return  # what cannot be unpacked here may be sound all the same
+        holds = folder_holds(file, folder, budget)
+    except (UnreadableError, MemoryError):
+        sink.leave(Unchecked.METHOD, folder.position, folder.length)
+        return
     except Exception as error:  # noqa: BLE001  # the decoders raise whatever damaged data makes them raise
         sink.mark(Mark.CORRUPT, f"a member cannot be unpacked: {type(error).__name__}")
+        return
+    if holds is None:
+        sink.leave(Unchecked.BOUND, folder.position, folder.length)
+    elif not holds:
+        sink.mark(Mark.CORRUPT, "a member does not match its checksum")

@@ -1,87 +1,77 @@
-"""Whether the slices of a 7z archive are all there: its first 32 bytes say where it must end."""
+"""Whether the slices of a 7z archive are all there and belong together."""
 
 from __future__ import annotations
 
-import struct
-import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.archives.whole import NotWholeError
+import py7zr
+from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
+
+from worker.archives.sevenzip_contents import UnreadableError, folder_holds, folders
+from worker.archives.sevenzip_start import START, BadSevenZipError, StartHeader, header_holds, start_header
+from worker.archives.whole import NotWholeError, PartEvidence, Proof
 from worker.domain.archive_name import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from worker.archives.source import Parts, RangeFile
+    from worker.archives.whole import Budget
 
-START = struct.Struct("<6s2sLQQL")
-MAGIC = b"7z\xbc\xaf\x27\x1c"
-# Far more than a million members' names; a header that claims more is not worth reading to prove anything.
-MAX_HEADER = 256 * 1024 * 1024
 MAX_NAMED = 1_000
 
 
-class BadSevenZipError(Exception):
-    """The bytes are no 7z archive, or contradict themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartHeader:
-    """Where the real header lies, and its checksum."""
-
-    offset: int
-    size: int
-    crc: int
-
-    @property
-    def end(self) -> int:
-        return self.offset + self.size
-
-
-def start_header(file: RangeFile) -> StartHeader:
-    """Read the fixed beginning of the archive."""
-    raw = file.read_at(0, START.size)
-    if len(raw) < START.size or not raw.startswith(MAGIC):
-        raise BadSevenZipError("there is no 7z signature")
-    _, _, crc, offset, size, header_crc = START.unpack(raw)
-    if zlib.crc32(raw[12:]) != crc:
-        raise BadSevenZipError("the start header does not match its checksum")
-    return StartHeader(START.size + offset, size, header_crc)
-
-
-def header_holds(file: RangeFile, header: StartHeader) -> bool:
-    """Whether the bytes at the archive's end are the ones that its beginning promises."""
-    if header.size > MAX_HEADER or header.end > file.size:
-        return False
-    crc, position = 0, header.offset
-    while position < header.end:
-        piece = file.read_at(position, min(1024 * 1024, header.end - position))
-        crc = zlib.crc32(piece, crc)
-        position += len(piece)
-    return crc == header.crc
-
-
-def prove_sevenzip(parts: Parts, scheme: Scheme, indices: Sequence[int]) -> str:
-    """Compare the end that the start header promises with what is there."""
+def prove_sevenzip(parts: Parts, scheme: Scheme, indices: Sequence[int], budget: Budget) -> Proof:
+    """Compare the end that the start header promises with what is there, then look in between."""
     file = parts.joined()
     try:
         header = start_header(file)
     except BadSevenZipError as error:
         if scheme is Scheme.SINGLE:
-            return str(error)
+            return Proof(str(error))
         raise NotWholeError(str(error)) from error
     if scheme is Scheme.SINGLE:
-        return ""
-    if header.end > file.size:
-        absent = -(-(header.end - file.size) // max(1, parts.sizes[0]))
-        following = max(indices) + 1
+        return Proof()
+    _adds_up(parts, header, max(indices) + 1)
+    if not header_holds(file, header):
+        raise NotWholeError("the end of the last part is not this archive's")
+    evidence = PartEvidence(parts)
+    evidence.headers(0, START.size)
+    evidence.headers(header.offset, header.size)
+    if evidence.lacking(0, parts.total):
+        _contents_in_place(file, evidence, budget)
+    return Proof(evidence=evidence.found)
+
+
+def _adds_up(parts: Parts, header: StartHeader, following: int) -> None:
+    if header.end > parts.total:
+        absent = -(-(header.end - parts.total) // max(1, parts.sizes[0]))
         missing = tuple(range(following, following + min(absent, MAX_NAMED)))
-        raise NotWholeError(f"{header.end - file.size} bytes are missing", missing)
-    if header.end < file.size:
+        raise NotWholeError(f"{header.end - parts.total} bytes are missing", missing)
+    if header.end < parts.total:
         raise NotWholeError("the parts hold more than the archive")
     if len(set(parts.sizes[:-1])) > 1:
         raise NotWholeError("the parts before the last are not all of one size")
-    if not header_holds(file, header):
-        raise NotWholeError("the end of the last part is not this archive's")
-    return ""
+
+
+def _contents_in_place(file: RangeFile, evidence: PartEvidence, budget: Budget) -> None:
+    """Slices carry nothing of their own: only unpacking what lies in them can tell whose they are."""
+    try:
+        archive = py7zr.SevenZipFile(file)
+    except (PasswordRequired, UnsupportedCompressionMethodError):
+        return
+    for folder in sorted(folders(archive), key=lambda folder: folder.length):
+        if folder.encrypted or not evidence.lacking(folder.position, folder.length):
+            continue
+        if not budget.take(folder.length):
+            return
+        try:
+            holds = folder_holds(file, folder, budget)
+        except UnreadableError:
+            continue
+        except Exception as error:  # the decoders raise whatever damaged data makes them raise
+            raise NotWholeError(f"a part is damaged or of another archive: {type(error).__name__}") from error
+        if holds is False:
+            raise NotWholeError("a part is damaged or of another archive: contents and checksums differ")
+        if holds:
+            evidence.contents(folder.position, folder.length)

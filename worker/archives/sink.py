@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from worker.domain.listing import Entry, Mark
+from worker.domain.listing import Entry, Mark, Unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,10 @@ _UNSAFE = re.compile(
 
 
 class Sink:
-    """Takes entries one by one; after the limit it only counts."""
+    """Takes entries one by one; after the limit it only counts.
+
+    ``ranges`` may be set to a list, which then takes every unchecked range; only tests have room for that.
+    """
 
     def __init__(self, send: Callable[[list[Entry]], None], entry_limit: int, output_limit: int) -> None:
         self.count = 0
@@ -31,6 +35,8 @@ class Sink:
         self.packed_size = 0
         self.marks: set[Mark] = set()
         self.notes: list[str] = []
+        self.unchecked: Counter[Unchecked] = Counter()
+        self.ranges: list[tuple[int, int, Unchecked]] | None = None
         self._send = send
         self._entry_limit = entry_limit
         self._room = output_limit
@@ -85,6 +91,13 @@ class Sink:
         self.marks.add(mark)
         if note and note not in self.notes and len(self.notes) < 20:
             self.notes.append(clean_text(note)[:300])
+
+    def leave(self, reason: Unchecked, position: int, length: int) -> None:
+        """Note that these bytes of the joined file were compared with nothing."""
+        if length > 0:
+            self.unchecked[reason] += length
+            if self.ranges is not None:
+                self.ranges.append((position, length, reason))
 
     def close(self, archive_size: int) -> None:
         """Judge the whole and send the rest."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ class Parts:
     def __init__(self, sizes: Sequence[int], fetch: Fetch) -> None:
         self.sizes = tuple(sizes)
         self.total = sum(sizes)
+        self._ends = list(accumulate(self.sizes))
         self._fetch = fetch
 
     def __len__(self) -> int:
@@ -114,6 +117,12 @@ class Parts:
     def start_of(self, index: int) -> int:
         """Where the part at ``index`` begins in the joined file."""
         return sum(self.sizes[:index])
+
+    def spanned(self, position: int, length: int) -> range:
+        """The numbers of the parts in which these bytes of the joined file lie."""
+        first = bisect_right(self._ends, position)
+        last = bisect_right(self._ends, position + max(length, 1) - 1)
+        return range(min(first, len(self)), min(last + 1, len(self)))
 
     def _across(self, offset: int, length: int) -> bytes:
         pieces: list[bytes] = []

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import bz2
 import datetime
-import gzip
-import lzma
 import tarfile
 from typing import IO, TYPE_CHECKING, cast
 
 from worker.archives.sniff import looks_like_tar
+from worker.archives.tar_check import BLOCK, TarCheck
+from worker.archives.tar_streams import describe_stream, unpacked
 from worker.domain.archive_name import ArchiveFormat
-from worker.domain.listing import Entry, Mark
+from worker.domain.listing import Entry, Mark, Unchecked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from worker.archives.sink import Sink
-    from worker.archives.source import Parts, RangeFile
+    from worker.archives.source import Parts
+    from worker.archives.whole import Budget
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # Python 3.14 and later
-except ImportError:
-    from backports import zstd
-
-BLOCK = 512
 PIECE = 1024 * 1024
 
 
@@ -32,47 +26,60 @@ class BadTarError(Exception):
     """The bytes are no tar archive, or break off."""
 
 
-def list_tar(parts: Parts, form: ArchiveFormat, sink: Sink) -> None:
-    """Send every member to the sink."""
+def list_tar(parts: Parts, form: ArchiveFormat, sink: Sink) -> Callable[[Budget], None]:
+    """Send every member to the sink. A tar is checked as it is read, so nothing remains to be done."""
     file = parts.joined()
+    checksummed = describe_stream(file, form, sink)
     with unpacked(file, form) as stream:
         if not looks_like_tar(stream.read(BLOCK)):
             sink.mark(Mark.MISNAMED, "there is no tar archive inside")
-            return
-        for member in members(stream):
+            return lambda _: None
+        check = TarCheck(sink, plain=form is ArchiveFormat.TAR)
+        for member in members(stream, check):
             sink.add(_entry(member))
             if member.issym() or member.islnk():
                 sink.mark(Mark.LINKS)
         # What is compressed is read to its end, where its checksum is.
         while form is not ArchiveFormat.TAR and stream.read(PIECE):
             continue
-    if form is ArchiveFormat.TAR and file.size % BLOCK:
-        sink.mark(Mark.CORRUPT, "the archive does not end at a block boundary")
+    if form is ArchiveFormat.TAR:
+        check.judge_end(file)
+    elif not checksummed:
+        sink.leave(Unchecked.NAMES if check.extended else Unchecked.FORMAT, 0, file.size)
+    return lambda _: None
 
 
-def unpacked(file: RangeFile, form: ArchiveFormat) -> IO[bytes]:
-    """The tar itself, whatever it is compressed with."""
-    if form is ArchiveFormat.TAR_GZ:
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    if form is ArchiveFormat.TAR_BZ2:
-        return cast("IO[bytes]", bz2.BZ2File(file))
-    if form is ArchiveFormat.TAR_XZ:
-        return cast("IO[bytes]", lzma.LZMAFile(cast("IO[bytes]", file)))
-    if form is ArchiveFormat.TAR_ZST:
-        return cast("IO[bytes]", zstd.ZstdFile(file))
-    return cast("IO[bytes]", file)
+class Recorder:
+    """A stream that remembers what was read since it was last asked, so that nothing is read twice."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.taken: list[bytes] = []
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.taken.append(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
 
 
-def members(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
+def members(stream: IO[bytes], check: TarCheck | None = None) -> Iterator[tarfile.TarInfo]:
     """Every member up to the end blocks; :class:`BadTarError` where the chain of headers breaks."""
     stream.seek(0)
+    recorder = Recorder(stream)
     # The constructor reads the first header; each further one is read by hand, since iterating over a TarFile
     # takes a broken header for the end of the archive and keeps every member in memory.
-    archive = tarfile.TarFile(fileobj=stream, mode="r", errorlevel=2)
+    archive = tarfile.TarFile(fileobj=cast("IO[bytes]", recorder), mode="r", errorlevel=2)
     archive.offset = 0
     while True:
         start = archive.offset
         stream.seek(start)
+        recorder.taken.clear()
         try:
             member = tarfile.TarInfo.fromtarfile(archive)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # typeshed leaves out the reason for the end
@@ -81,10 +88,17 @@ def members(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
             raise BadTarError(f"a header is damaged or missing: {error}") from error
         if archive.offset <= start:
             raise BadTarError("a header points back at itself")
+        if check is not None:
+            check.headers(start, recorder.taken, member)
+            padding = -member.size % BLOCK if archive.offset > member.offset_data else 0
+            stream.seek(archive.offset - padding)
+            check.contents(member.offset_data, archive.offset - padding, stream.read(padding))
         yield member
     stream.seek(start)
     if stream.read(2 * BLOCK) != bytes(2 * BLOCK):
         raise BadTarError("the archive breaks off without its end blocks")
+    if check is not None:
+        check.end = start + 2 * BLOCK
 
 
 def _entry(member: tarfile.TarInfo) -> Entry:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.domain.listing import Evidence
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.archives.source import Parts
 
 PROBE = 4 * 1024
@@ -16,6 +22,62 @@ class NotWholeError(Exception):
     def __init__(self, reason: str, missing: tuple[int, ...] = ()) -> None:
         super().__init__(reason)
         self.missing = missing
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How a set was found whole: words for a person, and what speaks for each of its parts."""
+
+    note: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Budget:
+    """How much of the contents may still be read, in bytes and in time."""
+
+    def __init__(self, size: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._left = size
+        self._clock = clock
+        self._deadline = clock() + seconds
+
+    def take(self, size: int) -> bool:
+        """Spend ``size`` bytes if there are as many, and any time, left."""
+        if size > self._left or self.expired:
+            return False
+        self._left -= size
+        return True
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self._clock() >= self._deadline
+
+
+class PartEvidence:
+    """Gathers what speaks for each part; stronger evidence replaces weaker."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._found = [Evidence.NONE] * len(parts)
+
+    def headers(self, position: int, length: int) -> None:
+        """Headers in these bytes of the joined file fit headers elsewhere."""
+        for part in self._parts.spanned(position, length):
+            self._found[part] = Evidence.HEADERS
+
+    def contents(self, position: int, length: int) -> None:
+        """These bytes of the joined file match a checksum."""
+        for part in self._parts.spanned(position, length):
+            if self._found[part] is Evidence.NONE:
+                self._found[part] = Evidence.CONTENTS
+
+    def lacking(self, position: int, length: int) -> bool:
+        """Whether these bytes lie, in part, in parts that nothing speaks for."""
+        return any(self._found[part] is Evidence.NONE for part in self._parts.spanned(position, length))
+
+    @property
+    def found(self) -> tuple[Evidence, ...]:
+        return tuple(self._found)
 
 
 def refuse_doubled(parts: Parts) -> None:

@@ -29,6 +29,7 @@ class Frame(Enum):
     DATA = b"D"  # to the child: the bytes asked for
     PROOF = b"C"  # from the child: whether the parts are complete, JSON
     ENTRIES = b"E"  # from the child: a batch of entries, JSON
+    LISTED = b"L"  # from the child: the listing is done, its contents are still to be checked, JSON
     PICTURE = b"P"  # from the child: bytes of a thumbnail
     RESULT = b"F"  # from the child: the end, JSON
     STATUS = b"S"  # from the nursery: how the child ended

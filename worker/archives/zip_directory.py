@@ -1,4 +1,4 @@
-"""A zip's central directory: finding it, also over several disks, and reading its records.
+"""The records of a zip's central directory.
 
 ``zipfile`` knows neither disk-relative offsets nor multi-disk zip64, and builds an object per member before
 the first can be seen. This reader goes through a directory of any size in constant memory.
@@ -7,44 +7,22 @@ the first can be seen. This reader goes through a directory of any size in const
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from worker.archives.zip_end import BadZipError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker.archives.source import Parts, RangeFile
+    from worker.archives.source import RangeFile
+    from worker.archives.zip_end import Directory
 
-END = struct.Struct("<4s4H2LH")
-END64 = struct.Struct("<4sQ2H2L4Q")
-LOCATOR64 = struct.Struct("<4sLQL")
 RECORD = struct.Struct("<4s4B4H3L5H2L")
 LOCAL = struct.Struct("<4s5H3L2H")
 
-END_MAGIC = b"PK\x05\x06"
-END64_MAGIC = b"PK\x06\x06"
-LOCATOR64_MAGIC = b"PK\x06\x07"
 RECORD_MAGIC = b"PK\x01\x02"
 LOCAL_MAGIC = b"PK\x03\x04"
-MAX_COMMENT = 0xFFFF
 CHUNK = 1024 * 1024
-
-
-class BadZipError(Exception):
-    """The bytes are no zip, or contradict themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """Where the central directory says it is. Disks count from 0; offsets are relative to their disk."""
-
-    disk: int
-    directory_disk: int
-    entries: int
-    size: int
-    offset: int
-    end_position: int  # of the first end record, in the joined file
-    trailing: int  # bytes after the comment; negative when the comment is cut short
 
 
 class Record(NamedTuple):
@@ -63,67 +41,13 @@ class Record(NamedTuple):
     disk: int
     attributes: int
     offset: int
+    needed: int
+    comment: int
 
-
-def find_directory(file: RangeFile, parts: Parts) -> Directory:
-    """Read the end-of-central-directory records at the end of the joined file."""
-    tail_size = min(file.size, MAX_COMMENT + END.size + LOCATOR64.size)
-    tail_start = file.size - tail_size
-    tail = file.read_at(tail_start, tail_size)
-    at = _find_end(tail)
-    fields = END.unpack_from(tail, at)
-    _, disk, directory_disk, _, entries, size, offset, comment = fields
-    trailing = len(tail) - (at + END.size + comment)
-    position = tail_start + at
-    locator_at = at - LOCATOR64.size
-    if locator_at >= 0 and tail[locator_at : locator_at + 4] == LOCATOR64_MAGIC:
-        _, disk64, offset64, _ = LOCATOR64.unpack_from(tail, locator_at)
-        return _zip64(file, parts, disk64, offset64, position - LOCATOR64.size, trailing)
-    return Directory(disk, directory_disk, entries, size, offset, position, trailing)
-
-
-def _find_end(tail: bytes) -> int:
-    """The record whose comment ends with the file; else the last one that is there at all."""
-    fallback = -1
-    at = len(tail)
-    while (at := tail.rfind(END_MAGIC, 0, at)) >= 0:
-        if at + END.size > len(tail):
-            continue
-        comment = END.unpack_from(tail, at)[-1]
-        if at + END.size + comment == len(tail):
-            return at
-        fallback = max(fallback, at)
-    if fallback < 0:
-        raise BadZipError("there is no end-of-central-directory record")
-    return fallback
-
-
-def _zip64(
-    file: RangeFile, parts: Parts, disk: int, offset: int, locator_position: int, trailing: int
-) -> Directory:
-    claimed = parts.start_of(disk) + offset if disk < len(parts) else offset
-    # Bytes put before or taken from the front move everything: the record then still ends at its locator.
-    for position in (claimed, locator_position - END64.size):
-        if position < 0:
-            continue
-        raw = file.read_at(position, END64.size)
-        if len(raw) == END64.size and raw.startswith(END64_MAGIC):
-            _, _, _, _, this, first, _, entries, size, start = END64.unpack(raw)
-            return Directory(this, first, entries, size, start, position, trailing)
-    raise BadZipError("the zip64 end record is not where its locator says")
-
-
-def directory_start(directory: Directory, parts: Parts) -> tuple[int, int]:
-    """Where the directory really begins in the joined file, and how far that is from where it says."""
-    actual = directory.end_position - directory.size
-    if directory.disk > 0:
-        if directory.directory_disk >= len(parts):
-            raise BadZipError(f"the directory is on disk {directory.directory_disk + 1} of {len(parts)}")
-        actual = parts.start_of(directory.directory_disk) + directory.offset
-        return actual, 0
-    if actual < 0:
-        raise BadZipError("the central directory is larger than the file")
-    return actual, actual - directory.offset
+    @property
+    def length(self) -> int:
+        """How many bytes the record takes in the directory."""
+        return RECORD.size + len(self.name) + len(self.extra) + self.comment
 
 
 def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Record]:
@@ -137,8 +61,8 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
             buffer, at = file.read_at(position, min(CHUNK, end - position)), 0
         if len(buffer) < head:
             raise BadZipError("the central directory ends within a record")
-        (magic, _, made_on, _, _, flags, method, time, date, crc, packed, size, name_length, extra_length,
-         comment_length, disk, _, attributes, offset) = unpack(buffer, at)  # fmt: skip
+        (magic, _, made_on, needed, _, flags, method, time, date, crc, packed, size, name_length,
+         extra_length, comment_length, disk, _, attributes, offset) = unpack(buffer, at)  # fmt: skip
         if magic != RECORD_MAGIC:
             if buffer[at : at + 4] == b"PK\x05\x05":  # a digital signature may close the directory
                 return
@@ -167,6 +91,8 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
             disk,
             attributes,
             offset,
+            needed,
+            comment_length,
         )
         yield make(fields)
         at += length
@@ -198,3 +124,20 @@ def extra_field(extra: bytes, wanted: int) -> bytes:
             return extra[at + 4 : at + 4 + length]
         at += 4 + length
     return b""
+
+
+def extra_fields(extra: bytes) -> dict[int, bytes] | None:
+    """Every extra field by its kind; None if they do not fill their room. Zeros at the end are alignment."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at < len(extra):
+        if not any(extra[at:]):
+            return found
+        if at + 4 > len(extra):
+            return None
+        kind, length = struct.unpack_from("<2H", extra, at)
+        if at + 4 + length > len(extra):
+            return None
+        found[kind] = extra[at + 4 : at + 4 + length]
+        at += 4 + length
+    return found

@@ -27,7 +27,16 @@ from worker.store.embedded import open_cluster
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-_STYLES = {"indexed": "green", "duplicate": "cyan", "failed": "red", "ready": "yellow"}
+    from worker.store.overview import SetOutcome
+
+_STYLES = {
+    "indexed": "green",
+    "duplicate": "cyan",
+    "failed": "red",
+    "ready": "yellow",
+    "collecting": "yellow",
+    "skipped": "magenta",
+}
 
 
 class _Bars(Silent):
@@ -96,42 +105,61 @@ async def _run(address: str, folder: Path, *, quiet: bool) -> DemoResult:
 
 def _document(result: DemoResult) -> dict[str, object]:
     return {
-        "archives": result.seen,
+        "archives": len(result.outcomes),
         "published": result.published,
         "duplicates": result.duplicates,
+        "waiting": [_reason(outcome) for outcome in result.in_state("collecting", "ready", "claimed")],
+        "failed": [_reason(outcome) for outcome in result.in_state("failed")],
+        "skipped": [_reason(outcome) for outcome in result.in_state("skipped")],
         "new": result.new,
-        "bytes": result.bytes,
+        "split_parts": result.split_parts,
+        "bytes_moved": result.bytes_moved,
+        "bytes_avoided": result.bytes_avoided,
         "seconds": round(result.seconds, 2),
         "ledger": asdict(result.ledger),
     }
+
+
+def _reason(outcome: SetOutcome) -> dict[str, str | None]:
+    return {"archive": outcome.name, "channel": outcome.channel, "reason": outcome.reason}
 
 
 def _print(result: DemoResult, folder: Path) -> None:
     console = Console()
     table = Table("archive", "channel", "size", "what became of it", box=None, header_style="bold")
     for outcome in result.outcomes:
-        what = f"{outcome.state}, package {outcome.package_id}" if outcome.package_id else outcome.state
-        if outcome.state == "indexed":
-            what += f" ({outcome.file_count} files)"
-        if outcome.reason:
-            what += f": {outcome.reason}"
+        style = _STYLES.get(outcome.state, "")
         size = f"{outcome.size / 1e6:.1f} MB"
-        table.add_row(
-            Text(outcome.name), Text(outcome.channel), size, Text(what, style=_STYLES.get(outcome.state, ""))
-        )
+        table.add_row(Text(outcome.name), Text(outcome.channel), size, Text(_fate(outcome), style=style))
     console.print(table)
     if result.new:
-        speed = result.bytes / 1e6 / max(result.seconds, 0.001)
         console.print(
             f"\n{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
-            f" {result.bytes / 1e6:.1f} MB in {result.seconds:.1f} s ({speed:.1f} MB/s)"
+            f" {result.bytes_moved / 1e6:.1f} MB moved in {result.seconds:.1f} s,"
+            f" {result.bytes_avoided / 1e6:.1f} MB avoided"
         )
     else:
         console.print("\nNothing to do: every archive was dealt with before.")
     ledger = result.ledger
     console.print(
-        f"The server's own ledger: {ledger.unique_contents} contents posted, {ledger.message_sets} message"
-        f" sets at the destination, {ledger.doubled} doubled, {ledger.lost} lost."
+        f"The server's own ledger: {ledger.unique_contents} contents belong at the destination,"
+        f" {ledger.message_sets} are there whole; {ledger.doubled} doubled, {ledger.lost} lost,"
+        f" {ledger.unexpected} unexpected."
     )
     console.print(f"\nEverything is in {folder}. Run it again: there is nothing left to do.", soft_wrap=True)
     console.print("Next: `worker doctor` for your own set-up, `worker --help` for all commands.")
+
+
+def _fate(outcome: SetOutcome) -> str:
+    """One phrase: how it ended, as what, and what is special about it."""
+    if outcome.package_id is None:
+        return f"{outcome.state}: {outcome.reason}" if outcome.reason else outcome.state
+    if outcome.state == "duplicate":
+        return f"duplicate of package {outcome.package_id}"
+    told = [f"{outcome.file_count} files"] if outcome.file_count else []
+    if outcome.is_split:
+        told.append(f"split into {outcome.message_count}")
+    elif outcome.part_count > 1:
+        told.append(f"{outcome.part_count} parts")
+    told += outcome.marks or []
+    return f"{outcome.state}, package {outcome.package_id}" + (f" ({', '.join(told)})" if told else "")

@@ -20,6 +20,7 @@ COMMANDS = {
     "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
     "accounts": "Log accounts in and see how they stand.",
     "channels": "Choose the channels to read and the one to publish to.",
+    "fetch": "Restore the original files of PACKAGE (its number or content hash) and check them.",
     "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",
     "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
+import socket
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -72,6 +74,16 @@ def upgrade_embedded(place: Opened) -> None:
     """Nobody else looks after the schema of the embedded database."""
     if place.settings.database_url is None:
         migrations.upgrade(place.address)
+
+
+def person() -> str:
+    """Who gives this command, and on which host."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run as a user that has no name.
+        name = "somebody"
+    return f"{name}@{socket.gethostname()}"
 
 
 @contextlib.asynccontextmanager

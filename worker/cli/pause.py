@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import re
-import socket
 
 import click
 
-from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
 from worker.cli.paused_scope import Scope, find_scope
 from worker.errors import UserError
 from worker.status.wording import duration
@@ -48,7 +46,7 @@ async def _pause(place: Opened, account: str | None, channel: str | None, second
     async with database(place.address) as fleet:
         scope = await find_scope(fleet, account, channel)
         await PauseStore(fleet).pause(
-            account=scope.account, channel=scope.channel, seconds=seconds, by=_person()
+            account=scope.account, channel=scope.channel, seconds=seconds, by=person()
         )
         return scope
 
@@ -62,12 +60,3 @@ def parse_span(text: str) -> float:
     if not 0 < seconds <= _LONGEST_DAYS * 86_400:
         raise UserError(f"{text!r} is not a time to pause for", remedy="write 45m, 2h, 1h30m or 1d")
     return float(seconds)
-
-
-def _person() -> str:
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        # A container may run as a user that has no name.
-        name = "somebody"
-    return f"{name}@{socket.gethostname()}"

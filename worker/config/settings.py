@@ -95,7 +95,13 @@ class TransferSettings(_Table):
     premium_limit_mib: Annotated[int, Field(gt=0, le=4000)] = Field(
         3950, description="largest part of a Premium account"
     )
-    parts_in_flight: Positive = Field(8, description="file parts one transfer has under way")
+    parts_in_flight: Positive = Field(
+        32,
+        description="most file parts an account has under way to one data centre; it finds out how many pay",
+    )
+    connections: Annotated[int, Field(gt=0, le=16)] = Field(
+        8, description="most file connections of an account to one data centre"
+    )
     min_free_mib: NotNegative = Field(512, description="disk space that is never reserved")
 
 

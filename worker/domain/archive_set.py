@@ -55,17 +55,21 @@ class ArchiveSet:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the parts that the numbering alone shows to be absent."""
+        return tuple(part_name(self._model(), self.scheme, number) for number in self.missing_numbers)
+
+    @property
+    def missing_numbers(self) -> tuple[int, ...]:
+        """The places of those parts."""
         have = {member.name.index for member in self.members}
-        model = self._model()
         absent = [number for number in range(self._highest() + 1) if number not in have]
         if self.scheme is Scheme.ZIP_SPANNED and LAST not in have:
             absent.append(LAST)
-        return tuple(part_name(model, self.scheme, number) for number in absent)
+        return tuple(absent)
 
     @property
     def gapless(self) -> bool:
         """Whether the names show no hole; a part after the last one may still be missing."""
-        return not self.missing
+        return not self.missing_numbers
 
     def name_of(self, index: int) -> str:
         """The name of the part at ``index``, present or not."""

@@ -42,9 +42,24 @@ class Entry(NamedTuple):
     encrypted: bool
 
 
+class Unchecked(StrEnum):
+    """Why bytes of an archive were compared with nothing, so that damage in them would go unseen."""
+
+    FORMAT = "the format keeps no checksum of these contents"
+    NAMES = "the format keeps no checksum of these names"
+    FIELDS = "header fields, comments and padding without a copy or a checksum"
+    ENCRYPTED = "encrypted: checking takes the password"
+    METHOD = "packed in a way that is not unpacked here"
+    BOUND = "more than is unpacked to check an archive"
+    STRAY = "bytes that belong to no member"
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The members of a set, and what was noticed on the way."""
+    """The members of a set, and what was noticed on the way.
+
+    ``unchecked`` counts the bytes, by reason, for which the absence of a mark means nothing.
+    """
 
     format: str
     entries: tuple[Entry, ...]
@@ -52,15 +67,35 @@ class Listing:
     total_size: int
     marks: frozenset[Mark]
     notes: tuple[str, ...] = ()
+    unchecked: tuple[tuple[Unchecked, int], ...] = ()
+
+
+class Evidence(StrEnum):
+    """What speaks for a part being the one that belongs in its place."""
+
+    NONE = "none"  # nothing in the format does, or asking would cost more than was allowed
+    HEADERS = "headers"  # headers in it fit headers elsewhere in the set
+    CONTENTS = "contents"  # bytes of it were unpacked, and match a checksum kept elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """Whether the bytes of a set prove it whole. ``missing`` are indices of absent parts, as far as known."""
+    """Whether the bytes of a set prove it whole.
+
+    ``missing`` are indices of absent parts, as far as known; ``reason`` is for a person. ``evidence`` says,
+    for each part of a multi-part set in order, what was found. A set is never complete against the evidence,
+    but it may be complete without evidence for every part: see :attr:`unproven`.
+    """
 
     complete: bool
     missing: tuple[int, ...] = ()
     reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def unproven(self) -> tuple[int, ...]:
+        """Places, from 0, of parts that could be another archive's for all that was read."""
+        return tuple(place for place, found in enumerate(self.evidence) if found is Evidence.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +107,13 @@ class Limits:
     wall_seconds: float = 60.0
     entries: int = 200_000
     output_bytes: int = 64 * 1024 * 1024
-    # So much of the contents is unpacked and compared with its checksums; 0 where reads cost network.
+    # So much of the contents a listing may compare with checksums; 0 where reads cost network.
     verify_bytes: int = 64 * 1024 * 1024
+    # So much of the contents a proof may read where headers leave parts unproven. Small, since a proof mostly
+    # runs on files that are still on a server.
+    prove_bytes: int = 8 * 1024 * 1024
     picture_bytes: int = 2 * 1024 * 1024
+
+
+# For parts that lie on a local disk: only time bounds what is read.
+LOCAL = Limits(prove_bytes=64 * 1024**3, verify_bytes=512 * 1024 * 1024)

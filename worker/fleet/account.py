@@ -14,6 +14,7 @@ from worker.fleet.lease import Lease, lease_account
 from worker.fleet.operations import reporting
 from worker.fleet.operations_text import needs_login_text
 from worker.fleet.progress import recording
+from worker.fleet.requests import serving_requests
 from worker.fleet.rounds import run_round
 from worker.flow.outbox import Outbox
 from worker.flow.outbox_ops import Lane
@@ -23,6 +24,7 @@ from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.metadata import complete_pending
 from worker.store import accounts, channels, sets, workers
+from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
 from worker.telegram.tether import Tether
 
@@ -69,7 +71,7 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
     run_id = await workers.start_run(process.database, process.worker_id, account.id)
     outcome, reason, report = "failed", "", Report(account.id, "finished")
     try:
-        async with _connected(process, account, lease, run_id) as deps:
+        async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):
             report = await _work(process, deps, mode)
         outcome = "stopped" if process.stopping.is_set() else "finished"
     except AccountUnusableError as error:
@@ -92,7 +94,8 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
 
 
 @contextlib.asynccontextmanager
-async def _connected(process: Process, account: Account, lease: Lease, run_id: int) -> AsyncIterator[Deps]:
+async def connected(process: Process, account: Account, lease: Lease, run_id: int) -> AsyncIterator[Deps]:
+    """Everything that working with a leased account takes, for the length of the block."""
     session = await accounts.load_session(process.database, process.sealer, account.id)
     permission = process.governance.permission(account.id, premium=account.is_premium)
     gateway = Gateway(
@@ -103,6 +106,9 @@ async def _connected(process: Process, account: Account, lease: Lease, run_id: i
         auth_key=session.auth_key,
         on_update=process.wake.set,
         tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
+        bounds=TransferBounds(
+            process.settings.transfer.parts_in_flight, process.settings.transfer.connections
+        ),
     )
     lease.on_lost = gateway.abort
     try:

@@ -17,6 +17,7 @@ from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_key
 from worker.errors import UserError
+from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
 from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
@@ -55,6 +56,7 @@ class Process:
     # Whether it takes its share of whatever accounts there are.
     shares_accounts: bool = False
     desk: Desk = field(default_factory=Desk)
+    bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     wake: asyncio.Event = field(default_factory=asyncio.Event)

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
-from worker.flow.gap import Gap
+from worker.fleet.scanning import scan_all
 from worker.flow.handling import SourceClosedError
 from worker.flow.runner import Runner
 from worker.log import get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.run import attempt
-from worker.pipeline.scan import scan_page
-from worker.store import channels, sets
+from worker.recovery.intents import finish_open_intents
+from worker.store import sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
-    from worker.store.channels import Source
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
@@ -32,7 +31,7 @@ _LOOK_AGAIN_SECONDS = 0.5
 
 async def run_round(process: Process, deps: Deps) -> None:
     """Scan every source once, and work until nothing is claimable; a flood of one holds up the other not."""
-    scanning = asyncio.create_task(_scan_all(process, deps), name=f"scan of account {deps.account.id}")
+    scanning = asyncio.create_task(scan_all(process, deps), name=f"scan of account {deps.account.id}")
     try:
         while not process.stopping.is_set():
             was_scanned = scanning.done()
@@ -45,38 +44,6 @@ async def run_round(process: Process, deps: Deps) -> None:
     finally:
         scanning.cancel()
         await asyncio.gather(scanning, return_exceptions=True)
-
-
-async def _scan_all(process: Process, deps: Deps) -> None:
-    between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
-    for source in await channels.sources_of(deps.database, deps.account.id):
-        async with between_channels:
-            try:
-                await _scan(process, deps, source)
-            except FenceLostError as error:
-                # Another account reads the same channel: its pages are as good as ours.
-                log.info("scan.shared", reason=str(error))
-            except (LeaseLostError, AccountUnusableError):
-                raise
-            except FleetError as error:
-                log.warning("scan.failed", channel=source.title, reason=str(error))
-            except Exception:
-                log.exception("scan.broke", channel=source.title)
-
-
-async def _scan(process: Process, deps: Deps, source: Source) -> None:
-    between_pages = Gap(_delay(deps, deps.settings.rate_limits.inter_batch_delay_ms), deps.clock)
-    cursor: Source | None = source
-    while cursor is not None and not process.stopping.is_set():
-        pauses = await process.pauses.pauses()
-        if in_the_way(pauses, deps.account.id, source.channel_id) is not None:
-            return
-        async with between_pages:
-            cursor = await scan_page(deps, cursor)
-
-
-def _delay(deps: Deps, milliseconds: int) -> float:
-    return 0.0 if deps.settings.rate_limits.profile == "relaxed" else milliseconds / 1000
 
 
 async def _work_through(process: Process, deps: Deps) -> int:
@@ -115,6 +82,8 @@ class _Ready:
         pauses = await self._process.pauses.pauses()
         if in_the_way(pauses, self._deps.account.id, None) is not None:
             raise SourceClosedError
+        # What was begun comes before anything new, also while a long backlog lasts.
+        await finish_open_intents(self._deps)
         claim = await claim_next(self._deps, resting_channels(pauses, self._deps.account.id))
         if claim is None:
             raise SourceClosedError

@@ -17,6 +17,8 @@ from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
 from worker.store.accounts import ready_accounts
 from worker.store.channels import has_destination
+from worker.store.notifications import listen
+from worker.store.requests import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,6 +40,10 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
         asyncio.create_task(keep_clean(process), name="clean up"),
         asyncio.create_task(wake_when_resumed(process), name="hear of pauses"),
+        asyncio.create_task(
+            listen(process.database.address, REQUESTS, process.bell.ring, process.clock),
+            name="hear of requests",
+        ),
     ]
     try:
         chosen = await _choose(process, mode, only)

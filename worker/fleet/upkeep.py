@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from worker.errors import FleetError
 from worker.log import get_logger
 from worker.store.governor_store import GovernorStore
+from worker.store.requests import forget_old_requests
 from worker.store.upkeep import take_turn
 
 if TYPE_CHECKING:
@@ -40,5 +41,6 @@ async def clean_if_due(process: Process) -> Cleaned | None:
     """Clean up if the last time was a day ago; None if it was not, or another worker is at it."""
     if not await take_turn(process.database, every_seconds=_SECONDS_BETWEEN_TURNS):
         return None
+    await forget_old_requests(process.database)
     days = process.settings.rate_limits.activity_log_retention_days
     return await GovernorStore(process.database, retention_days=days).cleanup()

@@ -51,6 +51,6 @@ def judge(entry: Entry[P], error: Exception, policy: RetryPolicy) -> Outcome | A
     return Failed(error)
 
 
-def too_late(entry: Entry[P]) -> Outcome:
+def too_late(entry: Entry[P], seconds: float = 0.0) -> Outcome:
     """The outcome of an operation whose time has passed while it waited."""
-    return Unknown() if entry.losses and isinstance(entry.op, Send) else Expired()
+    return Unknown() if entry.losses and isinstance(entry.op, Send) else Expired(seconds)

@@ -94,7 +94,7 @@ class LaneDriver(Generic[P]):
         while True:
             now = clock.monotonic()
             for late in queue.expire(now):
-                self._around.resolve(late.ticket, too_late(late))
+                self._around.resolve(late.ticket, too_late(late, max(0.0, queue.ready_at - now)))
             entry = queue.take(now)
             if entry is not None:
                 await self._write(entry)

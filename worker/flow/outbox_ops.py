@@ -126,7 +126,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Its time passed, or a cosmetic edit had to make room, before it was written."""
+    """Its time passed, or a cosmetic edit had to make room, before it was written.
+
+    ``seconds`` is how long the lane has to wait from here on, if Telegram asked it to.
+    """
+
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

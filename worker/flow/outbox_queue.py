@@ -129,8 +129,8 @@ class LaneQueue(Generic[P]):
         return []
 
     def expire(self, now: float) -> list[Entry[P]]:
-        """Take out what has not been started in its time."""
-        late = [entry for entry in self._pending.values() if entry.expires_at <= now]
+        """Take out what has not been started in its time, or cannot be because Telegram asked to wait."""
+        late = [entry for entry in self._pending.values() if entry.expires_at <= max(now, self._retry_at)]
         for entry in late:
             del self._pending[entry.key]
         return late

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import BusyError
 from worker.store.packages import package_with
-from worker.store.uploads import open_intent_for
+from worker.store.uploads import live_intent_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,9 +50,11 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Cleared:
         package_id = await package_with(connection, content_hash)
         if package_id is not None:
             return Duplicate(package_id)
-        intent = await open_intent_for(connection, content_hash)
+        intent = await live_intent_for(connection, content_hash)
     if intent is not None:
-        _, owner = intent
-        wait = deps.settings.fleet.busy_retry_secs
-        raise BusyError(f"account {owner} has begun to publish the same content", seconds=wait)
+        fleet = deps.settings.fleet
+        what = f"waiting for account {intent.account_id}, which has begun to publish the same content"
+        # As long again as it has lasted: waits double by themselves, and its end wakes whoever waits.
+        wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
+        raise BusyError(what, seconds=wait)
     return Cleared(content_hash)

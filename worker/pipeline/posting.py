@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.errors import (
     NotBeforeError,
     OutcomeUnknownError,
-    PartMissingError,
     RefusedError,
     RetryableError,
 )
-from worker.flow.outbox_ops import Closed, Expired, Failed, Lane, Send, Sent
+from worker.flow.outbox_ops import Closed, Delete, Expired, Failed, Lane, Send, Sent
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from worker.domain.telegram import ChannelRef, Message, UploadedFile
     from worker.flow.outbox import Outbox
+    from worker.flow.outbox_ops import Outcome
     from worker.pipeline.deps import Trust
     from worker.telegram.gateway import Gateway
 
@@ -45,26 +46,49 @@ class PostingTransport:
         self._gateway = gateway
         self._trust = trust
         self.written: dict[int, Message] = {}
+        self._condemned: dict[tuple[int, int], ChannelRef] = {}
 
     async def send(self, lane: Lane, payload: Posting, random_id: int) -> int:  # noqa: ARG002 - one account only
         await payload.begin()
         # Nothing visible may be written once the account might belong to another process.
         await self._trust.confirmed()
-        try:
-            message = await self._gateway.send_document(
-                payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=_MIME
-            )
-        except PartMissingError as error:
-            # Sending once more would meet the same hole; the file has to be uploaded anew.
-            raise RefusedError(error.what) from error
+        message = await self._gateway.send_document(
+            payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=_MIME
+        )
         self.written[random_id] = message
         return message.message_id
 
     async def edit(self, lane: Lane, message: int, payload: Posting) -> None:  # noqa: ARG002
         raise RefusedError(f"message {message} in {lane.chat} carries an archive and is never edited")
 
+    @contextlib.contextmanager
+    def condemned(self, channel: ChannelRef, message: int) -> Iterator[None]:
+        """Allow this message to be deleted inside the block. Reconciliation alone may say so."""
+        self._condemned[channel.telegram_id, message] = channel
+        try:
+            yield
+        finally:
+            del self._condemned[channel.telegram_id, message]
+
     async def delete(self, lane: Lane, message: int) -> None:
-        raise RefusedError(f"message {message} in {lane.chat} is deleted by reconciliation alone")
+        channel = self._condemned.get((lane.chat, message))
+        if channel is None:
+            raise RefusedError(f"message {message} in {lane.chat} is deleted by reconciliation alone")
+        self._trust.require()
+        await self._gateway.delete_messages(channel, [message])
+
+
+async def remove(
+    outbox: Outbox[Posting],
+    transport: PostingTransport,
+    account_id: int,
+    channel: ChannelRef,
+    message_id: int,
+) -> None:
+    """Delete a message through the same lane; any ending but "done" raises what to do about it."""
+    lane = Lane(account_id, channel.telegram_id)
+    with transport.condemned(channel, message_id):
+        _require_sent(await outbox.deliver(Delete(lane, message_id), expires_in=_PATIENCE_SECONDS))
 
 
 async def post(
@@ -73,13 +97,19 @@ async def post(
     """Post through the account's lane of that chat; any ending but "sent" raises what to do about it."""
     lane = Lane(account_id, posting.channel.telegram_id)
     outcome = await outbox.deliver(Send(lane, posting, random_id), expires_in=_PATIENCE_SECONDS)
+    _require_sent(outcome)
+    return transport.written.pop(random_id)
+
+
+def _require_sent(outcome: Outcome) -> None:
     match outcome:
         case Sent():
-            return transport.written.pop(random_id)
+            return
         case Failed(error=error):
             raise error
-        case Expired():
-            raise NotBeforeError("the destination takes no message yet", seconds=_LOOK_AGAIN_SECONDS)
+        case Expired(seconds=seconds):
+            wait = max(seconds, _LOOK_AGAIN_SECONDS)
+            raise NotBeforeError("the destination takes no message yet", seconds=wait)
         case Closed():
             raise RetryableError("the outbox was closed before the message was sent")
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from typing import TYPE_CHECKING
@@ -10,34 +9,52 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
+from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RetryableError
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
-from worker.store.uploads import IntentPart, create_intent, mark_sending, mark_sent, reload
-from worker.telegram.transfer import upload
+from worker.store.uploads import (
+    IntentPart,
+    create_intent,
+    find_committed,
+    mark_sending,
+    mark_sent,
+    mark_unsent,
+    reload,
+)
+from worker.telegram.transfer import Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from worker.domain.telegram import ChannelRef
+    from worker.domain.telegram import ChannelRef, Message
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
+
+_MOST_LOST_PARTS = 50
 
 
 async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
     """Commit what is about to be sent where, with ids that are made this once."""
     destination = await destination_of(deps.database, deps.account.id)
     floor = await deps.gateway.newest_message_id(destination.ref)
-    return await create_intent(
-        deps.database,
-        claim,
-        account_id=deps.account.id,
-        destination_id=destination.channel_id,
-        floor_id=floor,
-        content_hash=content_hash,
-        parts=_plan(claim, content_hash, deps.upload_limit),
-    )
+    parts = list(_plan(claim, content_hash, deps.upload_limit))
+    try:
+        return await create_intent(
+            deps.database,
+            claim,
+            account_id=deps.account.id,
+            destination_id=destination.channel_id,
+            floor_id=floor,
+            content_hash=content_hash,
+            parts=parts,
+        )
+    except OutcomeUnknownError:
+        committed = await find_committed(deps.database, claim, parts)
+        if committed is None:
+            raise
+        return committed
 
 
 def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]:
@@ -78,28 +95,48 @@ async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[P
 async def _send_part(
     deps: Deps, claim: Claim, intent: Intent, part: IntentPart, channel: ChannelRef, content: _Content
 ) -> None:
-    async def read(offset: int, length: int) -> bytes:
-        data = await asyncio.to_thread(content.read, part.offset + offset, length)
-        deps.watcher.bytes_moved(claim.name, "upload", part.offset + offset + length, intent.total_size)
-        return data
+    done = part.offset
 
-    uploaded = await upload(
+    def moved(count: int) -> None:
+        nonlocal done
+        # A part that is sent once more is no progress.
+        done = min(done + count, part.offset + part.length)
+        deps.watcher.bytes_moved(claim.name, "upload", done, intent.total_size)
+
+    upload = Upload(
         deps.gateway,
         name=part.file_name,
         size=part.length,
-        read=read,
-        in_flight=deps.settings.transfer.parts_in_flight,
+        fill=lambda offset, buffer: content.fill(part.offset + offset, buffer),
+        moved=moved,
     )
-
-    async def begin() -> None:
-        await mark_sending(deps.database, intent, part.ordinal)
-
-    posting = Posting(channel, uploaded, part.caption, begin)
-    message = await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+    await upload.run()
+    message = await _post_part(deps, intent, part, channel, upload)
     document_id = message.document.document_id if message.document else None
     await mark_sent(
         deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id
     )
+
+
+async def _post_part(
+    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, upload: Upload
+) -> Message:
+    async def begin() -> None:
+        await mark_sending(deps.database, intent, part.ordinal)
+
+    posting = Posting(channel, upload.file, part.caption, begin)
+    try:
+        for _ in range(_MOST_LOST_PARTS):
+            try:
+                return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
+            except PartMissingError as lost:
+                # Refused, so no message was made: the server wants these bytes again first.
+                await upload.save([lost.part])
+        raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
+    except NotBeforeError:
+        # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
+        await mark_unsent(deps.database, intent, part.ordinal)
+        raise
 
 
 class _Content:
@@ -108,14 +145,16 @@ class _Content:
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [(path, path.stat().st_size) for path in files]
 
-    def read(self, offset: int, length: int) -> bytes:
-        pieces = []
+    def fill(self, offset: int, buffer: memoryview) -> None:
+        """Put the bytes from ``offset`` on into the buffer."""
         for path, size in self._files:
-            if length and offset < size:
-                with path.open("rb") as file:
-                    piece = os.pread(file.fileno(), min(length, size - offset), offset)
-                pieces.append(piece)
-                length -= len(piece)
-                offset = size
+            piece = buffer[: max(0, size - offset)]
+            if piece and offset < size:
+                with path.open("rb", buffering=0) as file:
+                    read = os.preadv(file.fileno(), [piece], offset)
+                if read != len(piece):
+                    raise RetryableError(f"{path.name} has lost bytes on the disk")
+                buffer, offset = buffer[read:], size
             offset -= size
-        return b"".join(pieces)
+        if buffer:
+            raise RetryableError("the files on the disk end before the upload does")

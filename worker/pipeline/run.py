@@ -43,7 +43,7 @@ async def attempt(deps: Deps, claim: Claim) -> str:
         except LeaseLostError:
             raise
         except FleetError as error:
-            outcome = await _give_back(deps, claim, error)
+            outcome = await give_back(deps, claim, error)
             if isinstance(error, AccountUnusableError):
                 raise
         finally:
@@ -89,7 +89,8 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
             reader.close()
 
 
-async def _give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
+async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
+    """End the claim without a result; how long it waits and whether it counts follows from the error."""
     fleet = deps.settings.fleet
     if isinstance(error, NotBeforeError):
         await hand_back(deps.database, claim, reason=str(error), wait_seconds=error.seconds)
@@ -97,7 +98,7 @@ async def _give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
         return "waiting"
     # Only what the set itself is to blame for counts as an attempt: an outage must not use them up.
     counts = isinstance(error, SetFailedError | NoAccessError | RefusedError)
-    wait = min(fleet.retry_cap_secs, fleet.retry_base_secs * 2**claim.attempts)
+    wait = min(fleet.retry_cap_secs, fleet.retry_base_secs * 2 ** min(claim.attempts, 30))
     give_up = counts and claim.attempts + 1 >= fleet.max_attempts
     await hand_back(
         deps.database, claim, reason=str(error), wait_seconds=wait, counts=counts, give_up=give_up

@@ -9,109 +9,133 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.domain.marker import find_marker
-from worker.domain.telegram import Message
-from worker.errors import BusyError, FenceLostError, FleetError, LeaseLostError, SetFailedError
+from worker.errors import (
+    AccountUnusableError,
+    BusyError,
+    FenceLostError,
+    FleetError,
+    LeaseLostError,
+    NoAccessError,
+    SetFailedError,
+    SourceGoneError,
+)
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
-from worker.pipeline.run import index_fetched
-from worker.store import uploads
-from worker.store.channels import channel_ref
-from worker.store.sets import claim_set, hand_back
+from worker.pipeline.run import give_back, index_fetched
+from worker.recovery.abandonment import abandon, destination_closed, find_copy
+from worker.recovery.reconcile import look_above_floor
+from worker.recovery.replan import cut_anew
+from worker.store import open_intents
+from worker.store.sets import claim_set, postpone
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
+    from worker.store.open_intents import Begun
     from worker.store.sets import Claim
     from worker.store.uploads import Intent
 
 log = get_logger(__name__)
 
 
-async def finish_open_intents(deps: Deps) -> int:
-    """End every upload this account has begun, oldest first; how many were ended."""
+async def finish_open_intents(deps: Deps, *, at_once: bool = False) -> int:
+    """End every upload that this account has begun and that need not wait, oldest first; how many ended.
+
+    ``at_once`` is for a person who asks: what was told to wait is looked at too.
+    """
     ended = 0
-    for upload_id in await uploads.open_intents_of(deps.database, deps.account.id):
+    for begun in await open_intents.begun_by(deps.database, deps.account.id, at_once=at_once):
         try:
-            await _finish(deps, upload_id)
+            await _finish(deps, begun)
             ended += 1
         except FenceLostError as error:
-            log.info("intent.not_ours", upload=upload_id, reason=str(error))
-        except LeaseLostError:
+            log.info("intent.not_ours", upload=begun.upload_id, reason=str(error))
+        except (LeaseLostError, AccountUnusableError):
             raise
         except FleetError as error:
-            log.warning("intent.waits", upload=upload_id, reason=str(error))
+            log.warning("intent.waits", upload=begun.upload_id, reason=str(error))
     return ended
 
 
-async def _finish(deps: Deps, upload_id: int) -> None:
-    intent = await uploads.take_over(deps.database, upload_id)
-    async with only_publisher(deps, intent.content_hash):
+async def _finish(deps: Deps, begun: Begun) -> None:
+    # The lock comes before the fence: an upload that this very process is at must not lose it.
+    async with only_publisher(deps, begun.content_hash):
+        intent = await open_intents.own(deps.database, begun.upload_id, deps.account.id)
         claim = await claim_set(deps.database, deps.account.id, deps.worker_id, intent.set_id)
         if claim is None:
-            wait = deps.settings.fleet.busy_retry_secs
-            raise BusyError(f"set {intent.set_id} is being worked on", seconds=wait)
+            error = BusyError("a copy of it is being worked on", seconds=deps.settings.fleet.busy_retry_secs)
+            await postpone(deps.database, intent.set_id, error.what, error.seconds)
+            raise error
         try:
-            intent = await _adopt(deps, intent)
-            await _complete(deps, claim, intent)
+            await _end(deps, claim, intent)
+        except (LeaseLostError, AccountUnusableError):
+            raise
         except FleetError as error:
-            if not isinstance(error, LeaseLostError):
-                wait = deps.settings.fleet.busy_retry_secs
-                await hand_back(deps.database, claim, reason=str(error), wait_seconds=wait)
+            await give_back(deps, claim, error)
             raise
         finally:
             await deps.workspace.remove(claim.set_id, claim.fence)
 
 
-async def _adopt(deps: Deps, intent: Intent) -> Intent:
-    """Write down the messages of this intent that are at the destination already."""
-    missing = {part.plan.offset: part for part in intent.parts if part.state != "sent"}
-    channel = await channel_ref(deps.database, intent.account_id, intent.destination_id)
-    cursor = intent.floor_id
-    while missing and (page := await deps.gateway.page_after(channel, cursor)):
-        for item in page:
-            cursor = item.message_id if isinstance(item, Message) else item
-            marker = find_marker(item.text) if isinstance(item, Message) else None
-            part = missing.get(marker.offset) if marker is not None else None
-            if marker is None or part is None or marker.content_hash != intent.content_hash:
-                continue
-            # A caption alone proves nothing: the bytes have to be there too.
-            document = item.document if isinstance(item, Message) else None
-            if document is None or document.size != part.plan.length:
-                continue
-            del missing[marker.offset]
-            await uploads.mark_sent(
-                deps.database, intent, part.plan.ordinal, message_id=cursor, document_id=document.document_id
-            )
-            log.info("intent.adopted", upload=intent.upload_id, part=part.plan.ordinal, message=cursor)
-    return await uploads.reload(deps.database, intent)
-
-
-async def _complete(deps: Deps, claim: Claim, intent: Intent) -> None:
-    if all(part.state == "sent" for part in intent.parts):
+async def _end(deps: Deps, claim: Claim, intent: Intent) -> None:
+    try:
+        intent = await look_above_floor(deps, intent)
+    except NoAccessError as error:
+        await destination_closed(deps, claim, intent, error)
+        return
+    if intent.reason is not None:
+        await abandon(deps, claim, intent)
+        return
+    if intent.is_sent:
         await record(deps, claim, intent)
         return
+    intent = await _fit(deps, intent)
     try:
         fetched = await _fetch_same(deps, claim, intent)
-    except SetFailedError as error:
-        await _abandon_if_unsent(deps, intent, str(error))
-        raise
+    except (SourceGoneError, NoAccessError) as error:
+        await _without_source(deps, claim, intent, error)
+        return
     intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
     package_id = await record(deps, claim, intent)
     await index_fetched(deps, package_id, fetched)
 
 
+async def _fit(deps: Deps, intent: Intent) -> Intent:
+    """Cut what does not fit the account's limit any more, as when Premium has lapsed.
+
+    Only after the look above the floor, and only what is known to be unsent: a part that was sent after all
+    and cut anew would stand at the destination twice.
+    """
+    limit = deps.upload_limit
+    too_large = [part for part in intent.parts if part.state != "sent" and part.plan.length > limit]
+    if not too_large:
+        return intent
+    if any(part.state != "planned" for part in too_large):
+        what = f"part {too_large[0].plan.ordinal + 1} may have been sent and is too large without Premium"
+        remedy = f"run: worker recover --take-over {deps.account.id}"
+        raise SetFailedError(what, remedy=remedy)
+    unsent = [part.plan for part in intent.parts if part.state == "planned"]
+    log.info("intent.replanned", upload=intent.upload_id, parts=len(unsent), limit=limit)
+    return await open_intents.replan(deps.database, intent, cut_anew(unsent, limit))
+
+
 async def _fetch_same(deps: Deps, claim: Claim, intent: Intent) -> Fetched:
     fetched = await fetch(deps, claim)
     if fetched.content_hash != intent.content_hash:
-        raise SetFailedError("the source's bytes have changed since the upload began")
+        raise SourceGoneError("the source's bytes have changed since the upload began")
     return fetched
 
 
-async def _abandon_if_unsent(deps: Deps, intent: Intent, reason: str) -> None:
-    """Give the intent up if no message of it can exist; otherwise it stays open and a person decides."""
-    if all(part.state == "planned" for part in intent.parts):
-        await uploads.abandon(deps.database, intent, reason)
-        log.warning("intent.abandoned", upload=intent.upload_id, reason=reason)
+async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: FleetError) -> None:
+    """The bytes cannot be had here: from a copy if there is one, otherwise the intent ends or waits."""
+    copy = await find_copy(deps, intent)
+    if copy is not None:
+        await open_intents.move_to_copy(deps.database, intent, copy)
+        log.info("intent.moved", upload=intent.upload_id, set=copy, reason=str(error))
+        raise BusyError(f"{error.what}; a copy of it is used instead", seconds=0)
+    if not isinstance(error, SourceGoneError):
+        raise error
+    intent = await open_intents.give_up(deps.database, intent, error.what)
+    await abandon(deps, claim, intent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.store.sets import release_dead_claims
+from worker.store.sets import release_dead_claims, unfinished_among
 from worker.store.workers import bury_dead_workers, dead_among
 
 if TYPE_CHECKING:
@@ -26,5 +26,8 @@ async def sweep(database: Database, workspace: Workspace, *, silent_seconds: flo
     """Close the runs of dead workers, release their claims, remove the files they left on this host."""
     runs = await bury_dead_workers(database, silent_seconds)
     claims = await release_dead_claims(database)
-    folders = await workspace.remove_of(await dead_among(database, workspace.others()))
+    dead = await dead_among(database, workspace.others())
+    # A download that was under way is gone on with by the set's next owner.
+    keep = await unfinished_among(database, workspace.sets_of(dead)) if dead else set()
+    folders = await workspace.remove_of(dead, keep=keep)
     return Swept(runs, claims, folders)

@@ -24,13 +24,13 @@ from worker.errors import (
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.index import index
-from worker.store.channels import channel_ref
+from worker.recovery.restore import stored_document
 from worker.store.metadata import PendingPackage, note_failure, pending_of
 from worker.store.package_content import content_of
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
-    from worker.domain.package_content import PackageContent, StoredPart
+    from worker.domain.package_content import PackageContent
     from worker.pipeline.deps import Deps
 
 log = get_logger(__name__)
@@ -46,7 +46,7 @@ _NOT_THE_ARCHIVE = (NotBeforeError, RetryableError, ReferenceExpiredError, NoAcc
 async def complete_pending(deps: Deps) -> int:
     """List what this account can read; how many stubs were completed."""
     completed = 0
-    for pending in await pending_of(deps.database, deps.account.id, deps.run_id, limit=_PER_ROUND):
+    for pending in await pending_of(deps.database, deps.account.id, limit=_PER_ROUND):
         try:
             # Two accounts that meet the same stub would read it twice.
             async with only_publisher(deps, pending.content_hash):
@@ -89,17 +89,9 @@ async def _complete(deps: Deps, pending: PendingPackage) -> None:
 async def readers_of(deps: Deps, content: PackageContent) -> list[Part]:
     """The original files of a package, read by ranges from the destination."""
     return [
-        Part(file.name, JoinedReader([await _reader(deps, part) for part in parts]))
+        Part(
+            file.name,
+            JoinedReader([RemoteReader(deps.gateway, await stored_document(deps, part)) for part in parts]),
+        )
         for file, parts in parts_by_file(content)
     ]
-
-
-async def _reader(deps: Deps, part: StoredPart) -> RemoteReader:
-    channel = await channel_ref(deps.database, deps.account.id, part.channel_id)
-    message = (await deps.gateway.messages(channel, [part.message_id])).get(part.message_id)
-    if message is None or message.document is None or message.document.size != part.length:
-        raise SetFailedError(
-            f"message {part.message_id} at the destination does not carry its part",
-            remedy="run: worker verify",
-        )
-    return RemoteReader(deps.gateway, message.document)

@@ -89,7 +89,12 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
     speed = f"{backend.name}, {backend.megabytes_per_second:.3g} MB/s"
     aes = Check("aes", Verdict.OK, speed)
     if not backend.is_fast:
-        aes = Check("aes", Verdict.WARNING, f"{speed}: the slow path is in use", "pip install tgcrypto")
+        aes = Check(
+            "aes",
+            Verdict.WARNING,
+            f"{speed}: the slow path is in use",
+            "install a C compiler, then: make install",
+        )
     return [_check_disk(data_dir, min_free_mib), aes, _check_tools()]
 
 

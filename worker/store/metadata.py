@@ -19,14 +19,14 @@ class PendingPackage:
     content_hash: bytes
 
 
-# Relies on packages_pending. A stub whose run goes on is being indexed by that run, or will be by its next
-# round: reading the archive a second time beside it would help nobody.
+# Relies on packages_pending. A stub of another account whose run goes on is being indexed there, or will be
+# in its next round: reading the archive a second time beside it would help nobody.
 _PENDING = text("""
     SELECT p.id, p.content_hash FROM packages p
     JOIN memberships m ON m.channel_id = p.dest_channel_id AND m.account_id = :account AND m.can_read
     WHERE p.metadata = 'pending' AND p.state = 'published' AND p.metadata_not_before <= fleet_now()
       AND NOT EXISTS (SELECT FROM runs r WHERE r.id = p.ingestion_run_id AND r.ended_at IS NULL
-                      AND r.id <> :run)
+                      AND r.account_id <> :account)
     ORDER BY p.id LIMIT :limit
 """)
 _FAILURE = text("""
@@ -48,10 +48,10 @@ _AGAIN = text("""
 """)
 
 
-async def pending_of(database: Database, account_id: int, run_id: int, *, limit: int) -> list[PendingPackage]:
+async def pending_of(database: Database, account_id: int, *, limit: int) -> list[PendingPackage]:
     """Stubs without metadata that lie where this account can read them, oldest first."""
     async with database.reading() as connection:
-        values = {"account": account_id, "run": run_id, "limit": limit}
+        values = {"account": account_id, "limit": limit}
         return [PendingPackage(*row) for row in await connection.execute(_PENDING, values)]
 
 

@@ -33,7 +33,15 @@ class SetOutcome:
     size: int
     package_id: int | None
     file_count: int | None
+    part_count: int
+    message_count: int | None
+    marks: list[str] | None
     reason: str | None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the destination holds it in more files than it was posted in."""
+        return self.message_count is not None and self.message_count > self.part_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +135,11 @@ async def all_outcomes(database: Database, limit: int = 1000) -> list[SetOutcome
     async with database.reading() as connection:
         rows = await connection.execute(
             text("""
-                SELECT s.name, c.title, s.state, s.total_size, s.package_id, p.file_count, s.reason
+                SELECT s.name, c.title, s.state, s.total_size, s.package_id, p.file_count, s.part_count,
+                       p.part_count, p.marks, s.reason
                 FROM archive_sets s JOIN channels c ON c.id = s.channel_id
                 LEFT JOIN packages p ON p.id = s.package_id ORDER BY c.id, s.id LIMIT :limit
             """),
             {"limit": limit},
         )
         return [SetOutcome(*row) for row in rows]
-
-
-async def published_bytes(database: Database) -> int:
-    """How many bytes the destination holds for us."""
-    async with database.reading() as connection:
-        total: int = (
-            await connection.execute(
-                text("SELECT coalesce(sum(file_size), 0)::bigint FROM packages WHERE state = 'published'")
-            )
-        ).scalar_one()
-        return total

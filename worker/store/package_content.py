@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -18,6 +19,20 @@ _PARTS = text("""
     FROM package_parts WHERE package_id = :package ORDER BY byte_offset, ordinal
 """)
 _FILES = text("SELECT file_name, size FROM package_originals WHERE package_id = :package ORDER BY ordinal")
+
+
+async def find_package(database: Database, named: str) -> int:
+    """The package that a person means by its number or its content hash."""
+    if re.fullmatch(r"[0-9]{1,18}", named):
+        return int(named)
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", named):
+        raise UserError(f"{named!r} names no package", remedy="give its number, from: worker packages list")
+    async with database.reading() as connection:
+        query = text("SELECT id FROM packages WHERE content_hash = :hash")
+        found = (await connection.execute(query, {"hash": bytes.fromhex(named)})).scalar_one_or_none()
+    if found is None:
+        raise UserError("no package has this content hash", remedy="see: worker packages list")
+    return int(found)
 
 
 async def content_of(database: Database, package_id: int) -> PackageContent:

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from worker.store import uploads
 from worker.store.originals import Original, save_originals
 from worker.store.previews import save_preview
-from worker.store.sets import mark_published
+from worker.store.sets import mark_published, wake_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +95,17 @@ async def record_stub(database: Database, claim: Claim, intent: Intent, run_id: 
         await save_originals(connection, package_id, _originals(claim))
         await uploads.finish(connection, intent, package_id)
         await mark_published(connection, claim, package_id)
+        await wake_waiting(connection, intent.content_hash)
+        return package_id
+
+
+async def package_of(database: Database, intent: Intent) -> int | None:
+    """The package that this upload became; None if it has not."""
+    async with database.reading() as connection:
+        query = text("SELECT package_id FROM uploads WHERE id = :upload AND state = 'done'")
+        package_id: int | None = (
+            await connection.execute(query, {"upload": intent.upload_id})
+        ).scalar_one_or_none()
         return package_id
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from worker.errors import FenceLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -212,6 +212,41 @@ async def hand_back(
             "set": claim.set_id,
         }
         await connection.execute(_TO_WAITING, values)
+
+
+async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[int]:
+    """Those of these sets that somebody works on or will."""
+    async with database.reading() as connection:
+        query = text("SELECT id FROM archive_sets WHERE id = ANY(:ids) AND state IN ('ready', 'claimed')")
+        return set((await connection.execute(query, {"ids": list(set_ids)})).scalars())
+
+
+async def fail_claim(connection: AsyncConnection, claim: Claim, reason: str) -> None:
+    """The set has failed for good; inside the transaction that ends its upload."""
+    await require_claim(connection, claim)
+    values = {"state": "failed", "reason": reason, "counted": 1, "wait": 0, "set": claim.set_id}
+    await connection.execute(_TO_WAITING, values)
+
+
+async def wake_waiting(connection: AsyncConnection, content_hash: bytes) -> None:
+    """Nobody publishes this content any more: whoever waited for that may look at once."""
+    query = text("""
+        UPDATE archive_sets SET not_before = fleet_now() WHERE content_hash = :hash AND state = 'ready'
+    """)
+    await connection.execute(query, {"hash": content_hash})
+
+
+async def postpone(database: Database, set_id: int, reason: str, wait_seconds: float) -> None:
+    """Nobody has claimed the set, and nobody should look at it for a while."""
+    async with database.transaction("sets.postpone") as connection:
+        await connection.execute(
+            text("""
+                UPDATE archive_sets SET reason = :reason,
+                    not_before = fleet_now() + :wait * interval '1 second'
+                WHERE id = :set AND state = 'ready'
+            """),
+            {"set": set_id, "reason": reason, "wait": wait_seconds},
+        )
 
 
 async def release_dead_claims(database: Database) -> int:

@@ -1,7 +1,8 @@
 """Upload intents: what is about to be sent, written before it is, so that a crash can be put right.
 
 An intent carries, for every part, the ``random_id`` that Telegram deduplicates by. It is made once and never
-made anew while the fate of its part is unknown.
+made anew while the fate of its part is unknown. What happens to an intent that outlived its process stands in
+``open_intents``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from worker.errors import FenceLostError
 from worker.store.sets import require_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -42,11 +43,12 @@ class UploadPart:
     plan: IntentPart
     state: str
     message_id: int | None
+    document_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An open upload. Every write for it carries the fence."""
+    """An open upload. Every write for it carries the fence. ``reason`` says why it is being given up."""
 
     upload_id: int
     fence: int
@@ -56,14 +58,42 @@ class Intent:
     destination_id: int
     floor_id: int
     total_size: int
+    reason: str | None
     parts: tuple[UploadPart, ...]
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether every part has its message."""
+        return all(part.state == "sent" for part in self.parts)
 
-async def open_intent_for(connection: AsyncConnection, content_hash: bytes) -> tuple[int, int] | None:
-    """The open upload of this content and its account, if there is one."""
-    query = text("SELECT id, account_id FROM uploads WHERE content_hash = :hash AND state = 'open'")
+
+@dataclass(frozen=True, slots=True)
+class LiveIntent:
+    """That somebody has begun to publish a content, and how long ago."""
+
+    upload_id: int
+    account_id: int
+    age_seconds: float
+
+
+async def live_intent_for(connection: AsyncConnection, content_hash: bytes) -> LiveIntent | None:
+    """The open upload of this content, if there is one. Relies on uploads_one_live_intent."""
+    query = text("""
+        SELECT id, account_id, extract(epoch FROM fleet_now() - created_at)::float8
+        FROM uploads WHERE content_hash = :hash AND state = 'open'
+    """)
     row = (await connection.execute(query, {"hash": content_hash})).one_or_none()
-    return None if row is None else (row.id, row.account_id)
+    return None if row is None else LiveIntent(*row)
+
+
+_INSERT = text("""
+    INSERT INTO uploads (content_hash, set_id, account_id, destination_id, floor_id, total_size)
+    VALUES (:hash, :set, :account, :destination, :floor, :total) RETURNING id
+""")
+_INSERT_PART = text("""
+    INSERT INTO upload_parts (upload_id, ordinal, file_name, byte_offset, byte_length, random_id, caption)
+    VALUES (:upload, :ordinal, :name, :offset, :length, :random_id, :caption)
+""")
 
 
 async def create_intent(
@@ -74,82 +104,73 @@ async def create_intent(
     destination_id: int,
     floor_id: int,
     content_hash: bytes,
-    parts: Iterable[IntentPart],
+    parts: Sequence[IntentPart],
 ) -> Intent:
     """Commit what is about to be sent."""
+    values = {
+        "hash": content_hash,
+        "set": claim.set_id,
+        "account": account_id,
+        "destination": destination_id,
+        "floor": floor_id,
+        "total": claim.total_size,
+    }
     async with database.transaction("uploads.intent") as connection:
         await require_claim(connection, claim)
-        upload_id = (
-            await connection.execute(
-                text("""
-                    INSERT INTO uploads (content_hash, set_id, account_id, destination_id, floor_id,
-                        total_size)
-                    VALUES (:hash, :set, :account, :destination, :floor, :total) RETURNING id
-                """),
-                {
-                    "hash": content_hash,
-                    "set": claim.set_id,
-                    "account": account_id,
-                    "destination": destination_id,
-                    "floor": floor_id,
-                    "total": claim.total_size,
-                },
-            )
-        ).scalar_one()
-        for part in parts:
-            await connection.execute(
-                text("""
-                    INSERT INTO upload_parts (upload_id, ordinal, file_name, byte_offset, byte_length,
-                        random_id, caption)
-                    VALUES (:upload, :ordinal, :name, :offset, :length, :random_id, :caption)
-                """),
-                {
-                    "upload": upload_id,
-                    "ordinal": part.ordinal,
-                    "name": part.file_name,
-                    "offset": part.offset,
-                    "length": part.length,
-                    "random_id": part.random_id,
-                    "caption": part.caption,
-                },
-            )
-        return await _load(connection, upload_id)
+        upload_id = (await connection.execute(_INSERT, values)).scalar_one()
+        await insert_parts(connection, upload_id, parts)
+        return await load(connection, upload_id)
 
 
-async def open_intents_of(database: Database, account_id: int) -> list[int]:
-    """The uploads this account has begun and not ended, oldest first."""
-    async with database.reading() as connection:
-        query = text("SELECT id FROM uploads WHERE account_id = :account AND state = 'open' ORDER BY id")
-        return list((await connection.execute(query, {"account": account_id})).scalars())
-
-
-async def take_over(database: Database, upload_id: int) -> Intent:
-    """Become the owner of an open intent: its fence grows, and whoever had it before can write no more."""
-    async with database.transaction("uploads.take_over") as connection:
-        await connection.execute(
-            text("UPDATE uploads SET fence = fence + 1 WHERE id = :upload AND state = 'open'"),
-            {"upload": upload_id},
-        )
-        return await _load(connection, upload_id)
+async def insert_parts(connection: AsyncConnection, upload_id: int, parts: Iterable[IntentPart]) -> None:
+    """Write down the parts of an intent, inside its transaction."""
+    for part in parts:
+        values = {
+            "upload": upload_id,
+            "ordinal": part.ordinal,
+            "name": part.file_name,
+            "offset": part.offset,
+            "length": part.length,
+            "random_id": part.random_id,
+            "caption": part.caption,
+        }
+        await connection.execute(_INSERT_PART, values)
 
 
 async def mark_sending(database: Database, intent: Intent, ordinal: int) -> None:
     """From here on the fate of this part may be unknown."""
     async with database.transaction("uploads.sending") as connection:
         await require_intent(connection, intent)
-        await connection.execute(
-            text("""
-                UPDATE upload_parts SET state = 'sending'
-                WHERE upload_id = :upload AND ordinal = :ordinal AND state = 'planned'
-            """),
-            {"upload": intent.upload_id, "ordinal": ordinal},
-        )
+        await _change_state(connection, intent, ordinal, "planned", "sending")
+
+
+async def mark_unsent(database: Database, intent: Intent, ordinal: int) -> None:
+    """No message of this part can exist: Telegram was asked for nothing, or said to wait."""
+    async with database.transaction("uploads.unsent") as connection:
+        await require_intent(connection, intent)
+        await _change_state(connection, intent, ordinal, "sending", "planned")
+
+
+async def _change_state(
+    connection: AsyncConnection, intent: Intent, ordinal: int, old: str, new: str
+) -> None:
+    query = text("""
+        UPDATE upload_parts SET state = :new WHERE upload_id = :upload AND ordinal = :ordinal AND state = :old
+    """)
+    values = {"upload": intent.upload_id, "ordinal": ordinal, "old": old, "new": new}
+    await connection.execute(query, values)
 
 
 async def mark_sent(
     database: Database, intent: Intent, ordinal: int, *, message_id: int, document_id: int | None
 ) -> None:
     """The message of this part exists."""
+    values = {
+        "upload": intent.upload_id,
+        "ordinal": ordinal,
+        "message": message_id,
+        "document": document_id,
+    }
     async with database.transaction("uploads.sent") as connection:
         await require_intent(connection, intent)
         await connection.execute(
@@ -158,32 +179,26 @@ async def mark_sent(
                     sent_at = fleet_now()
                 WHERE upload_id = :upload AND ordinal = :ordinal
             """),
-            {
-                "upload": intent.upload_id,
-                "ordinal": ordinal,
-                "message": message_id,
-                "document": document_id,
-            },
+            values,
         )
 
 
-async def abandon(database: Database, intent: Intent, reason: str) -> None:
-    """Give up an intent of which nothing was sent."""
-    async with database.transaction("uploads.abandon") as connection:
-        await require_intent(connection, intent)
-        await connection.execute(
-            text("""
-                UPDATE uploads SET state = 'abandoned', reason = :reason, ended_at = fleet_now()
-                WHERE id = :upload
-            """),
-            {"upload": intent.upload_id, "reason": reason},
-        )
+async def find_committed(database: Database, claim: Claim, parts: Sequence[IntentPart]) -> Intent | None:
+    """The intent with these parts, if the transaction whose answer was lost has made it."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT u.id FROM uploads u JOIN upload_parts p ON p.upload_id = u.id
+            WHERE u.set_id = :set AND u.state = 'open' AND p.random_id = :random_id
+        """)
+        values = {"set": claim.set_id, "random_id": parts[0].random_id}
+        upload_id = (await connection.execute(query, values)).scalar_one_or_none()
+        return None if upload_id is None else await load(connection, upload_id)
 
 
 async def reload(database: Database, intent: Intent) -> Intent:
-    """The intent as it stands now."""
+    """The intent as it stands."""
     async with database.reading() as connection:
-        return await _load(connection, intent.upload_id)
+        return await load(connection, intent.upload_id)
 
 
 async def finish(connection: AsyncConnection, intent: Intent, package_id: int) -> None:
@@ -205,11 +220,13 @@ async def require_intent(connection: AsyncConnection, intent: Intent) -> None:
         raise FenceLostError(f"upload {intent.upload_id} has another owner")
 
 
-async def _load(connection: AsyncConnection, upload_id: int) -> Intent:
+async def load(connection: AsyncConnection, upload_id: int) -> Intent:
+    """An open intent with its parts; ``FenceLostError`` if it has ended."""
     row = (
         await connection.execute(
             text("""
-                SELECT id, fence, content_hash, set_id, account_id, destination_id, floor_id, total_size
+                SELECT id, fence, content_hash, set_id, account_id, destination_id, floor_id, total_size,
+                    reason
                 FROM uploads WHERE id = :upload AND state = 'open'
             """),
             {"upload": upload_id},
@@ -219,7 +236,8 @@ async def _load(connection: AsyncConnection, upload_id: int) -> Intent:
         raise FenceLostError(f"upload {upload_id} has ended")
     parts = await connection.execute(
         text("""
-            SELECT ordinal, file_name, byte_offset, byte_length, random_id, caption, state, message_id
+            SELECT ordinal, file_name, byte_offset, byte_length, random_id, caption, state, message_id,
+                document_id
             FROM upload_parts WHERE upload_id = :upload ORDER BY ordinal
         """),
         {"upload": upload_id},
@@ -233,6 +251,7 @@ async def _load(connection: AsyncConnection, upload_id: int) -> Intent:
         destination_id=row.destination_id,
         floor_id=row.floor_id,
         total_size=row.total_size,
+        reason=row.reason,
         parts=tuple(_part(part) for part in parts),
     )
 
@@ -241,4 +260,4 @@ def _part(row: Any) -> UploadPart:
     plan = IntentPart(
         row.ordinal, row.file_name, row.byte_offset, row.byte_length, row.random_id, row.caption
     )
-    return UploadPart(plan, row.state, row.message_id)
+    return UploadPart(plan, row.state, row.message_id, row.document_id)

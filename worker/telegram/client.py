@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from pyrogram import Client
+from pyrogram import Client, raw
 from pyrogram.crypto import rsa
+from pyrogram.raw.all import layer
 
 from worker.errors import UserError
+from worker.telegram import aes_backend
 from worker.telegram.dialing import connection_class
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from worker.telegram.storage import MemoryStorage
+
+
+aes_backend.install()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,24 @@ class FleetClient(Client):
             connection_factory=connection_class(server, may_send),
         )
         self._on_update = on_update
+
+    async def greeting(self) -> bytes:
+        """What stands before the first query of a session: the layer, and who is speaking."""
+        introduced = raw.functions.help.GetConfig()
+        whole = raw.functions.InvokeWithLayer(
+            layer=layer,
+            query=raw.functions.InitConnection(
+                api_id=await self.storage.api_id(),
+                app_version=self.app_version,
+                device_model=self.device_model,
+                system_version=self.system_version,
+                system_lang_code=self.system_lang_code,
+                lang_pack=self.lang_pack,
+                lang_code=self.lang_code,
+                query=introduced,
+            ),
+        ).write()
+        return bytes(whole[: -len(introduced.write())])
 
     async def handle_updates(self, updates: Any) -> None:  # noqa: ARG002 - a wake-up, not a record
         """Something happened; the scan will find out what."""

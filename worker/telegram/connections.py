@@ -1,24 +1,34 @@
-"""The connections of one account: a main one for calls, and one for files at each data centre."""
+"""The connections of one account: a main one for calls, and several for files at each data centre."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyrogram import raw
 from pyrogram.session import Auth
 
-from worker.errors import FleetError, RetryableError
+from worker import faults
+from worker.errors import FleetError, LeaseLostError, RetryableError
 from worker.log import get_logger
 from worker.telegram.client import FleetClient, Server
+from worker.telegram.depth import Depth
+from worker.telegram.envelope import Key
 from worker.telegram.failures import library_failure
+from worker.telegram.porter import Porter
+from worker.telegram.route import Route
 from worker.telegram.session import FleetSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from worker.telegram.part_calls import PartCall
     from worker.telegram.storage import MemoryStorage
     from worker.telegram.tether import Tether
+
+    Direction = Literal["up", "down"]
 
 log = get_logger(__name__)
 FIRST_DC = 2
@@ -33,8 +43,16 @@ _ADDRESSES = {
 _TEST_ADDRESSES = {1: "149.154.175.10", 2: "149.154.167.40", 3: "149.154.175.117"}
 
 
+@dataclass(frozen=True, slots=True)
+class TransferBounds:
+    """The most that one account has under way to one data centre."""
+
+    parts: int = 32
+    lines: int = 8
+
+
 class Connections:
-    """Opens sessions as they are needed and closes them all at the end."""
+    """Opens connections as they are needed and closes them all at the end."""
 
     def __init__(
         self,
@@ -44,13 +62,17 @@ class Connections:
         deadline: float,
         on_update: Callable[[], None],
         tether: Tether,
+        bounds: TransferBounds,
     ) -> None:
         self._tether = tether
         self._server = server
         self._storage = storage
         self._deadline = deadline
         self._client = FleetClient(server, storage, on_update=on_update, may_send=tether.may_send)
-        self._sessions: dict[int, FleetSession] = {}
+        self._routes: dict[int, Route] = {}
+        self._depths: dict[tuple[int, Direction], Depth] = {}
+        self._bounds = bounds
+        self._porter = Porter(deadline=deadline)
         self._opening = asyncio.Lock()
         self.main: FleetSession | None = None
 
@@ -72,28 +94,57 @@ class Connections:
             raise RetryableError("not connected to Telegram")
         return await self.main.call(query, deadline=self._deadline, visible=visible)
 
-    async def call_files(self, dc_id: int, query: Any) -> Any:
-        """One call on the file connection to this data centre."""
-        session = self._sessions.get(dc_id) or await self._open_files(dc_id)
-        return await session.call(query, deadline=self._deadline)
+    def depth(self, dc_id: int, direction: Direction) -> Depth:
+        """What is known about how much may be under way to or from this data centre."""
+        key = (dc_id, direction)
+        if key not in self._depths:
+            self._depths[key] = Depth(self._bounds.parts, self._bounds.lines)
+        return self._depths[key]
 
-    async def _open_files(self, dc_id: int) -> FleetSession:
+    async def call_files(self, dc_id: int, call: PartCall) -> Any:
+        """One call on any file connection to this data centre."""
+        route = self._routes.get(dc_id) or await self._open_route(dc_id)
+        depths = [depth for (dc, _), depth in self._depths.items() if dc == dc_id]
+        route.wanted = max((depth.lines for depth in depths), default=1)
+        route.per_line = max((depth.per_line for depth in depths), default=1)
+        with faults.around(f"telegram.{call.method}"):
+            return await self._porter.carry(route, call)
+
+    async def _open_route(self, dc_id: int) -> Route:
         async with self._opening:
-            if (existing := self._sessions.get(dc_id)) is not None:
+            if (existing := self._routes.get(dc_id)) is not None:
                 return existing
+            if self.main is None:
+                raise RetryableError("not connected to Telegram")
             if dc_id == self._storage.main_dc:
-                session = await self._start(dc_id, self._storage.main_key, is_media=True)
+                key, salt = self._storage.main_key, self.main.salt
             else:
-                session = await self._start(dc_id, await self._agree_on_key(dc_id), is_media=True)
-                try:
-                    exported = await self.call(raw.functions.auth.ExportAuthorization(dc_id=dc_id))
-                    query = raw.functions.auth.ImportAuthorization(id=exported.id, bytes=exported.bytes)
-                    await session.call(query, deadline=self._deadline)
-                except BaseException:
-                    await session.stop()
-                    raise
-            self._sessions[dc_id] = session
-            return session
+                key = await self._agree_on_key(dc_id)
+                salt = await self._authorise(dc_id, key)
+            route = Route(
+                dc_id=dc_id,
+                address=self._address(dc_id),
+                bind_address=self._server.bind_address,
+                key=Key(key),
+                greeting=await self._client.greeting(),
+                tether=self._tether,
+                salt=salt,
+                clock_offset=self._client.server_time - time.time(),
+            )
+            self._porter.add(route)
+            self._routes[dc_id] = route
+            return route
+
+    async def _authorise(self, dc_id: int, key: bytes) -> int:
+        """Let this account's key at another data centre speak for the account; returns the salt to use."""
+        session = await self._start(dc_id, key, is_media=True)
+        try:
+            exported = await self.call(raw.functions.auth.ExportAuthorization(dc_id=dc_id))
+            query = raw.functions.auth.ImportAuthorization(id=exported.id, bytes=exported.bytes)
+            await session.call(query, deadline=self._deadline)
+            return int(session.salt)
+        finally:
+            await session.stop()
 
     async def _start(self, dc_id: int, key: bytes, *, is_media: bool) -> FleetSession:
         host, port = self._address(dc_id)
@@ -130,14 +181,16 @@ class Connections:
 
     def abort(self) -> None:
         """Cut every connection at once, without a word."""
-        for session in [*self._sessions.values(), *([self.main] if self.main else [])]:
-            session.abort()
+        self._porter.abort(LeaseLostError("the account's connections were cut"))
+        if self.main is not None:
+            self.main.abort()
 
     async def close(self) -> None:
         """Close every connection; returns when all of them are down."""
-        sessions = [*self._sessions.values(), *([self.main] if self.main else [])]
-        self._sessions.clear()
-        self.main = None
-        for ended in await asyncio.gather(*(session.stop() for session in sessions), return_exceptions=True):
-            if isinstance(ended, Exception):
-                log.warning("telegram.close_failed", error=repr(ended))
+        await self._porter.close()
+        main, self.main = self.main, None
+        if main is not None:
+            try:
+                await main.stop()
+            except Exception as error:  # noqa: BLE001 - what is closed need not be closed well
+                log.warning("telegram.close_failed", error=repr(error))

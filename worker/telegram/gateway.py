@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 from pyrogram.utils import compute_password_check
 
-from worker.errors import OutcomeUnknownError, RetryableError, SetFailedError
-from worker.telegram.connections import Connections
+from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
+from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from worker.telegram.permission import Permission
 
 PAGE = 100
+_BOUNDS = TransferBounds()
 
 
 def _nothing() -> None:
@@ -41,6 +43,7 @@ class Gateway:
         auth_key: bytes | None = None,
         on_update: Callable[[], None] = _nothing,
         tether: Tether = LOOSE,
+        bounds: TransferBounds = _BOUNDS,
     ) -> None:
         self._server = server
         self.permission = permission
@@ -48,8 +51,14 @@ class Gateway:
         self.on_write: list[Callable[[int], None]] = []
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, tether=tether
+            server, self._storage, deadline=deadline, on_update=on_update, tether=tether, bounds=bounds
         )
+
+    def under(self, permission: Permission) -> Gateway:
+        """The same connections, for calls that another permission is asked for."""
+        other = copy.copy(self)
+        other.permission = permission
+        return other
 
     async def connect(self) -> None:
         """Open the main connection; a fresh account agrees on a key first."""
@@ -155,11 +164,11 @@ class Gateway:
         """The file of a message with a fresh reference; fails if the message no longer carries that file."""
         found = (await self.messages(channel, [message_id])).get(message_id)
         if found is None or found.document is None:
-            raise SetFailedError(
+            raise SourceGoneError(
                 f"message {message_id} is gone from its channel", remedy="nothing can be done"
             )
         if found.document.document_id != document_id:
-            raise SetFailedError(f"message {message_id} carries another file by now", remedy="scan again")
+            raise SourceGoneError(f"message {message_id} carries another file by now", remedy="scan again")
         return found.document
 
     async def send_document(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pyrogram import raw
 
 from worker.domain.telegram import Photo
-from worker.errors import OutcomeUnknownError, RefusedError, RetryableError
-from worker.telegram.failures import MigrateError
+from worker.errors import RefusedError
+from worker.telegram.part_calls import ReadRange, query_for
+from worker.telegram.transfer import Place, follow
 
 if TYPE_CHECKING:
     from worker.telegram.gateway import Gateway
@@ -43,33 +44,23 @@ def _bytes_of(size: Any) -> int:
 
 async def read_photo(gateway: Gateway, photo: Photo) -> bytes:
     """All bytes of the picture; its announced size is a hint, its end is where the server has no more."""
-    location = raw.types.InputPhotoFileLocation(
-        id=photo.photo_id,
-        access_hash=photo.access_hash,
-        file_reference=photo.reference,
-        thumb_size=photo.size_type,
+    location = query_for(
+        raw.types.InputPhotoFileLocation(
+            id=photo.photo_id,
+            access_hash=photo.access_hash,
+            file_reference=photo.reference,
+            thumb_size=photo.size_type,
+        )
     )
+    place = Place(photo.dc_id)
     found = bytearray()
     async with gateway.permission.parts("upload.getFile", lambda: None) as permission:
         while len(found) % _RANGE == 0:
-            query = raw.functions.upload.GetFile(location=location, offset=len(found), limit=_RANGE)
-            piece = await permission.part(partial(_once, gateway, photo.dc_id, query))
+            call = ReadRange(location, len(found), _RANGE, None, lambda _, data: bytes(data))
+            piece = await permission.part(partial(follow, gateway, place, call))
             found += piece
             if not piece:
                 break
             if len(found) > _MAX_BYTES:
                 raise RefusedError(f"photo {photo.photo_id} has no end")
     return bytes(found)
-
-
-async def _once(gateway: Gateway, dc_id: int, query: Any) -> bytes:
-    try:
-        try:
-            answer = await gateway.connections.call_files(dc_id, query)
-        except MigrateError as elsewhere:
-            answer = await gateway.connections.call_files(elsewhere.dc_id, query)
-    except OutcomeUnknownError as error:
-        raise RetryableError(error.what) from error
-    if not isinstance(answer, raw.types.upload.File):
-        raise RetryableError("upload.getFile: redirected to a CDN, which is not followed")
-    return bytes(answer.bytes)

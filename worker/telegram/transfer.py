@@ -1,22 +1,23 @@
-"""Moving file bytes: ranges down, parts up, several under way at once."""
+"""Moving file bytes: ranges down, parts up, as many under way at once as the line and the server bear."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 from collections import deque
-from typing import TYPE_CHECKING, Any
-
-from pyrogram import raw
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.domain.telegram import UploadedFile
-from worker.errors import OutcomeUnknownError, RetryableError
+from worker.errors import ReferenceExpiredError, SetFailedError
 from worker.telegram.failures import MigrateError
+from worker.telegram.part_calls import PartCall, ReadRange, SavePart, location_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 
     from worker.domain.telegram import Document
+    from worker.telegram.depth import Depth
     from worker.telegram.gateway import Gateway
     from worker.telegram.permission import FilePermission
 
@@ -24,116 +25,193 @@ DOWN_BYTES = 1024 * 1024
 UP_BYTES = 512 * 1024
 # Above this the server wants saveBigFilePart.
 BIG_FILE_BYTES = 10 * 1024 * 1024
+_MOST_REFERENCES = 20
 
 
-class Depth:
-    """How many parts are under way; narrowed when the server asks for patience, never below one."""
+class Target(Protocol):
+    """Where a download goes. ``take`` runs in another thread, with bytes that are gone when it returns."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def missing(self) -> Iterable[int]:
+        """Which ranges of ``DOWN_BYTES`` are still to come."""
+        ...
 
-    def narrow(self) -> None:
-        self.limit = max(1, self.limit - 1)
+    def take(self, offset: int, data: memoryview) -> None:
+        """Keep these bytes."""
+        ...
+
+
+@dataclass(slots=True)
+class Place:
+    """At which data centre a file lies, as far as the last answers tell."""
+
+    dc_id: int
+
+
+@dataclass(slots=True)
+class _Located(Place):
+    """A document there, and the query for its ranges."""
+
+    document: Document
+    location: bytes
+
+
+class Download:
+    """One document on its way to a target. ``find`` gives the document with a fresh reference."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        find: Callable[[], Awaitable[Document]],
+        target: Target,
+        moved: Callable[[int], None],
+    ) -> None:
+        self._gateway, self._find, self._target, self._moved = gateway, find, target, moved
+        self._located: _Located | None = None
+        self._references = 0
+        self._finding = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Fetch every range that is missing. A short answer is an error, never an end."""
+        located = await self._locate(None)
+        depth = self._gateway.connections.depth(located.dc_id, "down")
+        async with self._gateway.permission.parts("upload.getFile", depth.narrow) as permission:
+            await _in_depth(
+                depth, (self._range(number * DOWN_BYTES, permission) for number in self._target.missing())
+            )
+
+    async def _range(self, offset: int, permission: FilePermission) -> None:
+        located = await self._locate(None)
+        expected = min(DOWN_BYTES, located.document.size - offset)
+        while True:
+            try:
+                await permission.part(lambda: self._once(located, offset, expected))  # noqa: B023 - awaited here
+                break
+            except ReferenceExpiredError:
+                located = await self._locate(located)
+        self._moved(expected)
+
+    async def _once(self, located: _Located, offset: int, expected: int) -> None:
+        call = ReadRange(located.location, offset, DOWN_BYTES, expected, self._target.take)
+        await follow(self._gateway, located, call)
+
+    async def _locate(self, stale: _Located | None) -> _Located:
+        """The document's place; asked for again if ``stale`` is all that is known."""
+        async with self._finding:
+            if self._located is None or self._located is stale:
+                if self._references >= _MOST_REFERENCES:
+                    raise SetFailedError("the file's references keep running out", remedy="try again later")
+                self._references += 1
+                document = await self._find()
+                dc_id = stale.dc_id if stale else document.dc_id
+                self._located = _Located(dc_id, document, location_of(document))
+            return self._located
 
 
 async def download(
     gateway: Gateway, document: Document, *, start: int = 0, in_flight: int
 ) -> AsyncGenerator[bytes, None]:
-    """The file's bytes from ``start`` on, in order. A short answer is an error, never an end."""
-    depth = Depth(in_flight)
+    """The file's bytes from ``start`` on, in order, for those who keep no file of it."""
+    depth = gateway.connections.depth(document.dc_id, "down")
     under_way: deque[asyncio.Task[bytes]] = deque()
     async with gateway.permission.parts("upload.getFile", depth.narrow) as permission:
         try:
             for offset in range(start, document.size, DOWN_BYTES):
                 work = read_range(gateway, document, offset, permission=permission)
                 under_way.append(asyncio.create_task(work))
-                while len(under_way) >= depth.limit:
+                while len(under_way) >= min(in_flight, depth.limit):
                     yield await under_way.popleft()
             while under_way:
                 yield await under_way.popleft()
         finally:
-            await _cancel(under_way)
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
 
 async def read_range(
     gateway: Gateway, document: Document, offset: int, limit: int = DOWN_BYTES, *, permission: FilePermission
 ) -> bytes:
     """One range of a file, whole or not at all."""
-    query = raw.functions.upload.GetFile(
-        location=raw.types.InputDocumentFileLocation(
-            id=document.document_id,
-            access_hash=document.access_hash,
-            file_reference=document.reference,
-            thumb_size="",
-        ),
-        offset=offset,
-        limit=limit,
-    )
-
-    async def once() -> bytes:
-        try:
-            answer = await _transfer(gateway, document.dc_id, query)
-        except MigrateError as elsewhere:
-            answer = await _transfer(gateway, elsewhere.dc_id, query)
-        if not isinstance(answer, raw.types.upload.File):
-            raise RetryableError("upload.getFile: redirected to a CDN, which is not followed")
-        expected = min(limit, document.size - offset)
-        if len(answer.bytes) != expected:
-            raise RetryableError(f"upload.getFile: {len(answer.bytes)} of {expected} bytes at {offset}")
-        return bytes(answer.bytes)
-
-    return await permission.part(once)
+    place = Place(document.dc_id)
+    expected = min(limit, document.size - offset)
+    call = ReadRange(location_of(document), offset, limit, expected, lambda _, data: bytes(data))
+    data: bytes = await permission.part(lambda: follow(gateway, place, call))
+    return data
 
 
-async def upload(
-    gateway: Gateway, *, name: str, size: int, read: Callable[[int, int], Awaitable[bytes]], in_flight: int
-) -> UploadedFile:
-    """Save a file's parts under a fresh file id. Nobody sees them until a message is sent with it."""
-    file_id = secrets.randbits(63)
-    count = -(-size // UP_BYTES)
-    is_big = size > BIG_FILE_BYTES
-    depth = Depth(in_flight)
-    under_way: deque[asyncio.Task[None]] = deque()
-
-    async def save(part: int, permission: FilePermission) -> None:
-        data = await read(part * UP_BYTES, min(UP_BYTES, size - part * UP_BYTES))
-        query = (
-            raw.functions.upload.SaveBigFilePart(
-                file_id=file_id, file_part=part, file_total_parts=count, bytes=data
-            )
-            if is_big
-            else raw.functions.upload.SaveFilePart(file_id=file_id, file_part=part, bytes=data)
-        )
-
-        async def once() -> None:
-            if not await _transfer(gateway, gateway.home_dc, query):
-                raise RetryableError(f"upload: the server did not keep part {part}")
-
-        await permission.part(once)
-
-    method = "upload.saveBigFilePart" if is_big else "upload.saveFilePart"
-    async with gateway.permission.parts(method, depth.narrow) as permission:
-        try:
-            for part in range(count):
-                under_way.append(asyncio.create_task(save(part, permission)))
-                while len(under_way) >= depth.limit:
-                    await under_way.popleft()
-            while under_way:
-                await under_way.popleft()
-        finally:
-            await _cancel(under_way)
-    return UploadedFile(file_id, count, name, is_big)
-
-
-async def _transfer(gateway: Gateway, dc_id: int, query: Any) -> Any:
+async def follow(gateway: Gateway, place: Place, call: PartCall) -> Any:
+    """Make the call where the file lies, also when that turns out to be elsewhere."""
     try:
-        return await gateway.connections.call_files(dc_id, query)
-    except OutcomeUnknownError as error:
-        # Nobody sees a part: saving or reading it again changes nothing.
-        raise RetryableError(error.what) from error
+        return await gateway.connections.call_files(place.dc_id, call)
+    except MigrateError as elsewhere:
+        place.dc_id = elsewhere.dc_id
+        return await gateway.connections.call_files(place.dc_id, call)
 
 
-async def _cancel(tasks: deque[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+class Upload:
+    """A file on its way up under a fresh file id. Nobody sees it until a message is sent with it.
+
+    ``fill`` puts the file's bytes from an offset on into a buffer; it runs in another thread.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        *,
+        name: str,
+        size: int,
+        fill: Callable[[int, memoryview], None],
+        moved: Callable[[int], None],
+    ) -> None:
+        self._gateway, self._size, self._fill, self._moved = gateway, size, fill, moved
+        self.file = UploadedFile(secrets.randbits(63), -(-size // UP_BYTES), name, size > BIG_FILE_BYTES)
+
+    async def run(self) -> UploadedFile:
+        """Save every part."""
+        await self.save(range(self.file.part_count))
+        return self.file
+
+    async def save(self, parts: Iterable[int]) -> None:
+        """Save these parts; also once more, where the server has lost one."""
+        depth = self._gateway.connections.depth(self._gateway.home_dc, "up")
+        method = "upload.saveBigFilePart" if self.file.is_big else "upload.saveFilePart"
+        async with self._gateway.permission.parts(method, depth.narrow) as permission:
+            await _in_depth(depth, (self._part(part, permission) for part in parts))
+
+    async def _part(self, part: int, permission: FilePermission) -> None:
+        offset = part * UP_BYTES
+        length = min(UP_BYTES, self._size - offset)
+        call = SavePart(
+            self.file.file_id,
+            part,
+            self.file.part_count if self.file.is_big else None,
+            length,
+            lambda buffer: self._fill(offset, buffer),
+        )
+        await permission.part(lambda: self._gateway.connections.call_files(self._gateway.home_dc, call))
+        self._moved(length)
+
+
+async def _in_depth(depth: Depth, parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Work on the parts in order, as many at once as the depth allows; the first failure ends them all."""
+    waiting = iter(parts)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in waiting:
+                try:
+                    await depth.enter()
+                except BaseException:
+                    work.close()
+                    raise
+                group.create_task(_leaving(depth, work))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _leaving(depth: Depth, work: Coroutine[Any, Any, None]) -> None:
+    moved = False
+    try:
+        await work
+        moved = True
+    finally:
+        depth.leave(moved=moved)

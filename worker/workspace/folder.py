@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
+import re
 import shutil
 import uuid
 from typing import TYPE_CHECKING
 
 from worker import faults
-from worker.errors import NotBeforeError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
-
-_FULL_DISK_RETRY_SECONDS = 60.0
 
 
 class Workspace:
@@ -26,20 +24,46 @@ class Workspace:
         self._own = root / str(worker_id)
 
     def folder(self, set_id: int, fence: int) -> Path:
-        """Where this owner of the set keeps its files; a later owner never meets them."""
+        """Where this owner of the set keeps its files."""
         return self._own / f"set-{set_id}-{fence}"
 
     async def open(self, set_id: int, fence: int) -> Path:
-        """Make the folder of a set."""
+        """Make the folder of a set, with what an earlier owner on this disk has left of it."""
+        return await asyncio.to_thread(self._open, set_id, fence)
+
+    def _open(self, set_id: int, fence: int) -> Path:
         path = self.folder(set_id, fence)
         with faults.around("workspace.open"):
-            await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
+            self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        left = self._left_by_others(set_id, fence)
+        if left and not path.exists():
+            # The fence proves that nobody else may use it; a folder that vanishes meanwhile is not missed.
+            with contextlib.suppress(OSError), faults.around("workspace.adopt"):
+                left[-1].rename(path)
+                _remove_if_empty(left[-1].parent)
+        with faults.around("workspace.open_set"):
+            path.mkdir(mode=0o700, exist_ok=True)
         return path
 
+    def _left_by_others(self, set_id: int, fence: int) -> list[Path]:
+        """Folders of this set that belong to earlier owners, the last one at the end."""
+        found = [
+            (left, path)
+            for path in self._root.glob(f"*/set-{set_id}-*")
+            if (left := _fence_of(path)) is not None and left < fence
+        ]
+        return [path for _, path in sorted(found)]
+
     async def remove(self, set_id: int, fence: int) -> None:
-        """Remove the folder of a set and what is in it."""
-        with faults.around("workspace.remove"):
-            await asyncio.to_thread(shutil.rmtree, self.folder(set_id, fence), ignore_errors=True)
+        """Remove the folder of a set and what is in it, and what earlier owners have left of it."""
+        await asyncio.to_thread(self._remove, set_id, fence)
+
+    def _remove(self, set_id: int, fence: int) -> None:
+        for path in [*self._left_by_others(set_id, fence), self.folder(set_id, fence)]:
+            with faults.around("workspace.remove"):
+                shutil.rmtree(path, ignore_errors=True)
+            if path.parent != self._own:
+                _remove_if_empty(path.parent)
 
     async def close(self) -> None:
         """Remove everything of this process."""
@@ -53,12 +77,25 @@ class Workspace:
         found = (_worker_of(path) for path in sorted(self._root.iterdir()) if path != self._own)
         return [worker_id for worker_id in found if worker_id is not None]
 
-    async def remove_of(self, workers: Collection[uuid.UUID]) -> int:
-        """Remove what dead processes left; how many folders."""
-        for worker_id in workers:
+    def sets_of(self, workers: Collection[uuid.UUID]) -> set[int]:
+        """The sets of which these processes have left files here."""
+        paths = (path for worker in workers for path in (self._root / str(worker)).glob("set-*"))
+        return {set_id for path in paths if (set_id := _set_of(path)) is not None}
+
+    async def remove_of(self, workers: Collection[uuid.UUID], *, keep: Collection[int] = ()) -> int:
+        """Remove what dead processes left, but for the sets to ``keep``: their next owner goes on from there.
+
+        How many processes have nothing left here.
+        """
+        return sum([await asyncio.to_thread(self._sweep, worker_id, keep) for worker_id in workers])
+
+    def _sweep(self, worker_id: uuid.UUID, keep: Collection[int]) -> bool:
+        folder = self._root / str(worker_id)
+        for path in [path for path in folder.iterdir() if _set_of(path) not in keep]:
             with faults.around("workspace.sweep"):
-                await asyncio.to_thread(shutil.rmtree, self._root / str(worker_id), ignore_errors=True)
-        return len(workers)
+                shutil.rmtree(path, ignore_errors=True)
+                path.unlink(missing_ok=True)
+        return _remove_if_empty(folder)
 
 
 def _worker_of(path: Path) -> uuid.UUID | None:
@@ -69,24 +106,23 @@ def _worker_of(path: Path) -> uuid.UUID | None:
         return None
 
 
-class PartFile:
-    """A file that is written once, front to back."""
+_SET_FOLDER = re.compile(r"set-(\d+)-(\d+)")
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with faults.around("workspace.part"):
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
-    def append(self, data: bytes) -> None:
-        """Write all of ``data``. A full disk is a reason to wait, not to fail."""
-        view = memoryview(data)
-        try:
-            with faults.around("workspace.append"):
-                while view:
-                    view = view[os.write(self._fd, view) :]
-        except OSError as error:
-            what = f"the disk took no more: {error.strerror}"
-            raise NotBeforeError(what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space") from error
+def _set_of(path: Path) -> int | None:
+    found = _SET_FOLDER.fullmatch(path.name)
+    return int(found[1]) if found else None
 
-    def close(self) -> None:
-        os.close(self._fd)
+
+def _fence_of(path: Path) -> int | None:
+    found = _SET_FOLDER.fullmatch(path.name)
+    return int(found[2]) if found else None
+
+
+def _remove_if_empty(folder: Path) -> bool:
+    try:
+        with faults.around("workspace.rmdir"):
+            folder.rmdir()
+    except OSError:
+        return False
+    return True

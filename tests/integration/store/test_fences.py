@@ -7,7 +7,7 @@ import pytest
 
 from worker.domain.listing import Entry
 from worker.errors import FenceLostError
-from worker.store import metadata, packages, sets, uploads, workers
+from worker.store import metadata, open_intents, packages, sets, uploads, workers
 from worker.store.uploads import IntentPart
 
 HASH = bytes(range(32))
@@ -125,7 +125,7 @@ async def test_a_set_with_an_open_intent_is_left_to_the_intents_account(database
     intent = await _intend(database, claim)
     await sets.hand_back(database, claim, reason=None, wait_seconds=0)
     assert await sets.claim_next(database, 2, worker) is None
-    assert await uploads.open_intents_of(database, 1) == [intent.upload_id]
+    assert [begun.upload_id for begun in await open_intents.begun_by(database, 1)] == [intent.upload_id]
     assert (await sets.claim_set(database, 1, worker, intent.set_id)).set_id == claim.set_id
 
 
@@ -133,7 +133,7 @@ async def test_an_intent_that_was_taken_over_lets_its_old_owner_write_nothing(da
     await _add_set(raw, 1)
     claim = await sets.claim_next(database, 1, worker)
     old = await _intend(database, claim)
-    new = await uploads.take_over(database, old.upload_id)
+    new = await open_intents.own(database, old.upload_id, 1)
     assert new.fence == old.fence + 1
     assert [part.plan.random_id for part in new.parts] == [4711]
 
@@ -159,7 +159,7 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
     assert await raw.fetchval("SELECT state FROM uploads") == "done"
     stub = await raw.fetchrow("SELECT dest_message_id, file_count, metadata, part_count FROM packages")
     assert tuple(stub) == (5, 0, "pending", 1)
-    assert [p.package_id for p in await metadata.pending_of(database, 1, 0, limit=9)] == [package_id]
+    assert [p.package_id for p in await metadata.pending_of(database, 1, limit=9)] == [package_id]
 
     entries = [
         Entry("a.txt", 3, 3, 0, "2026-01-01T12:00:00", False, False),
@@ -172,7 +172,7 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
         "complete",
         ["unsafe-paths"],
     )
-    assert await metadata.pending_of(database, 1, 0, limit=9) == []
+    assert await metadata.pending_of(database, 1, limit=9) == []
 
 
 async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(database, raw, worker):
@@ -188,7 +188,7 @@ async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(da
     row = await raw.fetchrow("SELECT state, metadata, metadata_reason, metadata_attempts FROM packages")
     assert tuple(row) == ("published", "failed", "the source is gone", 3)
     assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
-    assert await metadata.pending_of(database, 1, 0, limit=9) == []
+    assert await metadata.pending_of(database, 1, limit=9) == []
 
 
 async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from worker.cipher import ige
 from worker.status.health import Verdict, check_host, judge_server
 from worker.store.server_facts import ServerFacts
 
@@ -66,16 +67,7 @@ async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
 
 
 async def test_the_slow_aes_path_is_a_warning_that_names_itself(tmp_path, monkeypatch):
-    from pyrogram.crypto import aes as library  # noqa: PLC0415 - a second to import, for this test alone
-
-    pyaes = pytest.importorskip("pyaes", reason="the library's own fallback is not installed")
-    monkeypatch.delattr(library, "tgcrypto", raising=False)
-
-    def encrypt(data, key, iv):
-        cipher = pyaes.AES(key)
-        return b"".join(bytes(cipher.encrypt(data[at : at + 16])) for at in range(0, len(data), 16))
-
-    monkeypatch.setattr(library, "ige256_encrypt", encrypt)
+    monkeypatch.setattr(ige, "_backend", ige.available()["openssl"])
     _, aes, _ = await check_host(tmp_path, min_free_mib=0)
     assert aes.verdict is Verdict.WARNING
     assert "the slow path is in use" in aes.detail

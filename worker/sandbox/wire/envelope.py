@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 
-from worker.sandbox.wire import ige
+from worker.cipher import ige
 
 
 class EnvelopeError(ConnectionError):

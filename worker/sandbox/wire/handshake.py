@@ -11,8 +11,8 @@ from typing import Any
 from pyrogram import raw
 from pyrogram.crypto import aes, prime
 
+from worker.cipher import ige
 from worker.sandbox.tl import read
-from worker.sandbox.wire import ige
 from worker.sandbox.wire.envelope import key_id
 from worker.sandbox.wire.rsa_key import RsaKey, inner_message
 

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from pyrogram.crypto import aes
 
+from worker.cipher import ige
 from worker.sandbox.public_key import fingerprint
-from worker.sandbox.wire import ige
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -141,6 +141,7 @@ upload_parts = Table(
     Column("message_id", Integer),
     Column("document_id", BigInteger),
     Column("sent_at", Time),
+    Column("deleted_at", Time),
     PrimaryKeyConstraint("upload_id", "ordinal"),
     CheckConstraint(
         "(state = 'sent') = (message_id IS NOT NULL) AND (state = 'sent') = (sent_at IS NOT NULL)",

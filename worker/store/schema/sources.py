@@ -95,6 +95,8 @@ archive_sets = Table(
     required("format", Text),
     state_column("collecting", "ready", "claimed", "published", "indexed", "duplicate", "failed", "skipped"),
     Column("reason", Text),
+    Column("family", Text),
+    flag("to_prove"),
     checked("part_count", Integer, "> 0", nullable=False),
     checked("total_size", BigInteger, ">= 0", nullable=False),
     required("lead_document_id", BigInteger),
@@ -119,6 +121,7 @@ archive_sets = Table(
         "(state IN ('published', 'indexed', 'duplicate')) = (package_id IS NOT NULL)", name="package"
     ),
     CheckConstraint("state NOT IN ('failed', 'skipped') OR reason IS NOT NULL", name="reason"),
+    CheckConstraint("NOT to_prove OR state IN ('collecting', 'skipped')", name="proof"),
     Index(
         "archive_sets_one_live_claim",
         "lead_document_id",
@@ -134,6 +137,17 @@ archive_sets = Table(
         "archive_sets_held_back",
         *("state", "not_before"),
         postgresql_where=text("reason IS NOT NULL AND state IN ('collecting', 'ready', 'failed')"),
+    ),
+    Index("archive_sets_content", "content_hash", postgresql_where=text("content_hash IS NOT NULL")),
+    Index(
+        "archive_sets_open",
+        *("channel_id", "family"),
+        postgresql_where=text("state IN ('collecting', 'skipped')"),
+    ),
+    Index(
+        "archive_sets_to_prove",
+        *("channel_id", "not_before"),
+        postgresql_where=text("state = 'collecting' AND to_prove"),
     ),
     Index("archive_sets_package", "package_id", postgresql_where=text("package_id IS NOT NULL")),
     Index(
@@ -161,8 +175,20 @@ source_files = Table(
     reference("set_id", "archive_sets", on_delete="RESTRICT", kind=BigInteger, nullable=True),
     Column("part_number", Integer),
     hash_column("sha256", nullable=True),
+    Column("family", Text),
+    flag("is_gone"),
     UniqueConstraint("channel_id", "message_id", name="source_files_message_key"),
     CheckConstraint("(set_id IS NULL) = (part_number IS NULL)", name="part"),
     UniqueConstraint("set_id", "part_number", name="source_files_order_key"),
     Index("source_files_document", "document_id"),
+    Index(
+        "source_files_loose",
+        *("channel_id", "family", "message_id"),
+        postgresql_where=text("set_id IS NULL AND family <> ''"),
+    ),
+    Index(
+        "source_files_unsorted",
+        *("channel_id", "id"),
+        postgresql_where=text("set_id IS NULL AND family IS NULL"),
+    ),
 )

@@ -1,0 +1,37 @@
+"""The demo: everything that people post, dealt with once, and proven by a ledger that is not ours."""
+
+import json
+
+import pytest
+from worker_command import worker
+
+PUBLISHED, DUPLICATES = 14, 4
+
+
+@pytest.mark.timeout(180)
+async def test_the_demo_accounts_for_every_archive_and_a_second_run_finds_nothing_to_do(tmp_path):
+    first = await worker("demo", "--json", "--state", str(tmp_path / "demo"))
+    assert first.code == 0, first.err
+    done = json.loads(first.out)
+    assert done["ledger"] == {
+        "unique_contents": PUBLISHED,
+        "message_sets": PUBLISHED,
+        "doubled": 0,
+        "lost": 0,
+        "unexpected": 0,
+    }
+    assert (done["published"], done["duplicates"], done["failed"]) == (PUBLISHED, DUPLICATES, [])
+    (waiting,) = done["waiting"]
+    assert "Half a Book.part2.rar" in waiting["reason"]
+    (skipped,) = done["skipped"]
+    assert skipped["channel"] == "Closed Press"
+    assert done["archives"] == done["new"] == PUBLISHED + DUPLICATES + 2
+    assert done["split_parts"] > 1
+    assert done["bytes_moved"] > 0
+    assert done["bytes_avoided"] > 0
+
+    second = await worker("demo", "--json", "--state", str(tmp_path / "demo"))
+    again = json.loads(second.out)
+    assert (second.code, again["new"], again["bytes_moved"]) == (0, 0, 0)
+    assert again["ledger"] == done["ledger"]
+    assert "Traceback" not in first.err + second.err

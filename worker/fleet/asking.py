@@ -1,0 +1,165 @@
+"""Getting an errand done: with an account that nobody runs, else by the worker that runs one.
+
+The command waits either way. If the worker it asked falls silent, it asks again; when the command itself is
+stopped, so is what it asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from worker.errors import AccountUnusableError, FleetError, RetryableError, UserError
+from worker.fleet.account import connected
+from worker.fleet.bell import Bell
+from worker.fleet.errands import EXECUTORS
+from worker.fleet.lease import lease_account
+from worker.fleet.requests import serving_requests, urgent
+from worker.log import get_logger
+from worker.recovery.errand import Counter, Errand
+from worker.store import accounts, request_pipe, requests, workers
+from worker.store.notifications import listen
+from worker.store.readers import Reader, readers_of_channels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from worker.fleet.process import Process
+    from worker.store.accounts import Account
+    from worker.store.requests import Standing
+
+log = get_logger(__name__)
+_TRIES = 5
+_LOOK_SECONDS = 0.5
+# A worker says every second how far it is, and looks for requests every five.
+_SILENT_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to do with some account that reads ``channels``. Asked for its arguments anew at every try."""
+
+    kind: str
+    channels: Sequence[int]
+    arguments: Callable[[], Mapping[str, Any]]
+    asked_by: str = ""
+    secret: str | None = None
+
+
+class _LostError(FleetError):
+    """Whoever worked on the request is gone."""
+
+
+async def fulfil(process: Process, wish: Wish, counter: Counter) -> dict[str, Any]:
+    """Have the errand done and return its result."""
+    reason = ""
+    for _ in range(_TRIES):
+        able = await readers_of_channels(process.database, wish.channels)
+        if not able:
+            raise UserError(
+                "no account that is logged in can read where this lies",
+                remedy="see: worker accounts list; then join that channel with one",
+            )
+        try:
+            return await _by_somebody(process, able, wish, counter)
+        except _LostError as error:
+            reason = error.what
+            log.info("errand.tried_again", kind=wish.kind, reason=reason)
+    raise RetryableError(reason, remedy="run the command again, and look at: worker status")
+
+
+async def _by_somebody(
+    process: Process, able: Sequence[Reader], wish: Wish, counter: Counter
+) -> dict[str, Any]:
+    for reader in able:
+        if reader.host is None:
+            done = await _here(process, reader.account, wish, counter)
+            if done is not None:
+                return done
+    running = next((reader for reader in able if reader.host is not None), None)
+    if running is None:
+        raise _LostError("every account that could do this is in use elsewhere, or needs login")
+    return await _there(process, running, wish, counter)
+
+
+async def _here(process: Process, account: Account, wish: Wish, counter: Counter) -> dict[str, Any] | None:
+    """Lease the account and do it in this process; None if the account cannot be had."""
+    async with lease_account(
+        process.database, process.clock, process.settings.lease, account.id, process.worker_id
+    ) as lease:
+        if lease is None:
+            return None
+        run_id = await workers.start_run(process.database, process.worker_id, account.id)
+        outcome, reason = "stopped", None
+        try:
+            async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):
+                errand = Errand(urgent(process, deps), wish.arguments(), counter, lambda: wish.secret or "")
+                result = await EXECUTORS[wish.kind](errand)
+            outcome = "finished"
+        except AccountUnusableError as error:
+            outcome, reason = "failed", str(error)
+            await accounts.mark_needs_login(process.database, account.id, error.what)
+            return None
+        except FleetError as error:
+            outcome, reason = "failed", str(error)
+            raise
+        finally:
+            await workers.end_run(process.database, run_id, outcome, reason)
+    return result
+
+
+async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter) -> dict[str, Any]:
+    """Ask the worker that runs the account, and wait for what comes back."""
+    request_id = await requests.ask(
+        process.database,
+        wish.kind,
+        reader.account.id,
+        wish.arguments(),
+        asked_by=wish.asked_by,
+        secret=wish.secret,
+        sealer=process.sealer,
+    )
+    counter.progress(f"asking the worker on {reader.host}", 0, 0)
+    bell = Bell()
+    name = requests.pipe_name(request_id)
+    listening = asyncio.create_task(listen(process.database.address, name, bell.ring, process.clock))
+    try:
+        return await _wait(process, request_id, bell, counter)
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        # A request that has ended stays as it is; any other is not awaited any more.
+        with contextlib.suppress(RetryableError):
+            await requests.end_request(
+                process.database, request_id, "cancelled", reason="whoever asked for it stopped waiting"
+            )
+
+
+async def _wait(process: Process, request_id: int, bell: Bell, counter: Counter) -> dict[str, Any]:
+    expected = 0
+    while True:
+        rung = bell.next_ring()
+        # In this order: whatever was put in before the end is found after it.
+        standing = await requests.await_request(process.database, request_id)
+        for ordinal, data in await request_pipe.take_chunks(process.database, request_id):
+            if ordinal != expected:
+                raise _LostError("bytes were lost between the worker and this command")
+            expected += 1
+            await counter.deliver(data)
+        _raise_unless_alive(standing)
+        if standing.state == "done":
+            return standing.result or {}
+        if standing.state == "running":
+            counter.progress(standing.step, standing.done, standing.total)
+        await rung.within(_LOOK_SECONDS)
+
+
+def _raise_unless_alive(standing: Standing) -> None:
+    if standing.state == "failed":
+        raise FleetError(standing.reason or "the worker could not do it")
+    if standing.state == "cancelled":
+        raise _LostError(standing.reason or "the worker stopped")
+    if standing.state in ("queued", "running") and standing.silent > _SILENT_SECONDS:
+        raise _LostError("the worker that runs the account does not answer")

@@ -1,0 +1,121 @@
+"""Asking a set's bytes whether all of it is there, before anybody may claim it.
+
+Names only show holes. Headers show the rest: whether a volume follows, whether the parts are of one archive,
+whether ``name.rar`` is a whole archive or the first volume of one. Some kilobytes of each part are read, from
+where it was posted.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from worker.archives.reader import Part, SetBytes
+from worker.domain.archive_name import recognise
+from worker.domain.archive_set import Named, PostedFile, archive_set
+from worker.domain.forming import waits_for
+from worker.errors import AccountUnusableError, FleetError, LeaseLostError, NotBeforeError
+from worker.log import get_logger
+from worker.store import proofs
+from worker.store.channels import channel_ref
+from worker.telegram.remote_reader import RemoteReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from worker.domain.archive_set import ArchiveSet
+    from worker.domain.telegram import Document
+    from worker.pipeline.deps import Deps
+    from worker.store.proofs import Unproven
+    from worker.store.sets import SourcePart
+
+log = get_logger(__name__)
+# One call brings the references of so many messages.
+_MOST_MESSAGES = 100
+_MOST_SETS = 25
+
+
+async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
+    """Prove some of the sets that wait for it; how many were looked at, 0 if none is left."""
+    hold = deps.settings.lease.lease_secs
+    waiting = await proofs.next_to_prove(
+        deps.database, deps.account.id, most=_MOST_SETS, hold=hold, resting=resting
+    )
+    for channel_id, in_channel in groupby(sorted(waiting, key=_channel), key=_channel):
+        unproven = list(in_channel)
+        try:
+            documents = await _documents(deps, channel_id, unproven)
+        except FleetError as error:
+            await _look_again(deps, unproven, error)
+            continue
+        for one in unproven:
+            try:
+                await _prove(deps, one, documents)
+            except FleetError as error:
+                await _look_again(deps, [one], error)
+    return len(waiting)
+
+
+def _channel(unproven: Unproven) -> int:
+    return unproven.channel_id
+
+
+async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetError) -> None:
+    """Whatever kept us from reading says nothing about the sets."""
+    if isinstance(error, LeaseLostError | AccountUnusableError):
+        raise error
+    wait = error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs
+    for one in unproven:
+        await proofs.look_again(deps.database, one, str(error), wait)
+    log.warning("sets.unproven", sets=len(unproven), reason=str(error), retry_in=wait)
+
+
+async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
+    gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
+    if gone:
+        await proofs.parts_are_gone(deps.database, unproven, gone)
+        log.info("set.parts_gone", set=unproven.set_id, messages=gone)
+        return
+    found = _as_set(unproven.parts)
+    archive = SetBytes(
+        found.format,
+        found.scheme,
+        tuple(
+            Part(part.file_name, RemoteReader(deps.gateway, documents[part.message_id]))
+            for part in unproven.parts
+        ),
+        tuple(member.name.index for member in found.members),
+    )
+    verdict = await deps.nursery.prove(archive)
+    if verdict.complete:
+        await proofs.settle_complete(deps.database, unproven)
+        log.info("set.complete", set=unproven.set_id, name=unproven.name, parts=len(unproven.parts))
+        return
+    reason = waits_for(found, verdict.missing) if verdict.missing else f"it is not whole: {verdict.reason}"
+    await proofs.settle_incomplete(deps.database, unproven, reason)
+    log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
+
+
+async def _documents(deps: Deps, channel_id: int, unproven: Sequence[Unproven]) -> dict[int, Document]:
+    """The sets' files by message, with fresh references; of a message that carries another file, none."""
+    channel = await channel_ref(deps.database, deps.account.id, channel_id)
+    wanted = {part.message_id: part.document_id for one in unproven for part in one.parts}
+    ids = list(wanted)
+    found: dict[int, Document] = {}
+    for start in range(0, len(ids), _MOST_MESSAGES):
+        messages = await deps.gateway.messages(channel, ids[start : start + _MOST_MESSAGES])
+        for message_id, message in messages.items():
+            if message.document is not None and message.document.document_id == wanted[message_id]:
+                found[message_id] = message.document
+    return found
+
+
+def _as_set(parts: Sequence[SourcePart]) -> ArchiveSet:
+    members = []
+    for part in parts:
+        name = recognise(part.file_name)
+        assert name is not None, "only recognised names become sets"
+        members.append(
+            Named(PostedFile(part.message_id, part.document_id, part.file_name, part.size, date=0), name)
+        )
+    return archive_set(members)

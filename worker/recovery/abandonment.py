@@ -1,0 +1,66 @@
+"""Giving an intent up: when its bytes or its destination cannot be had any more.
+
+The decision is written down before anything is removed. A crash on the way therefore finds an intent that is
+being given up, never one that looks as if all of its messages stood.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.errors import NoAccessError, NotBeforeError
+from worker.log import get_logger
+from worker.recovery.reconcile import remove_sent
+from worker.store import open_intents, reach
+
+if TYPE_CHECKING:
+    from worker.pipeline.deps import Deps
+    from worker.store.sets import Claim
+    from worker.store.uploads import Intent
+
+log = get_logger(__name__)
+
+
+async def abandon(deps: Deps, claim: Claim, intent: Intent) -> None:
+    """Remove what a given-up intent sent, then end it and fail its set with the same reason."""
+    removed = await remove_sent(deps, intent)
+    await _end(deps, claim, intent, removed)
+
+
+async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: NoAccessError) -> None:
+    """This account cannot read the destination. That alone proves nothing; another one may.
+
+    The destination counts as gone only when a person has chosen another one and no account reads it.
+    """
+    await reach.note_no_access(deps.database, deps.account.id, intent.destination_id)
+    if not await reach.is_gone_destination(deps.database, intent.destination_id):
+        title = await reach.title_of(deps.database, intent.destination_id)
+        raise NoAccessError(
+            f"account {deps.account.id} may not read {title} any more",
+            remedy=f"let it in again, or run: worker recover --take-over {deps.account.id}",
+        ) from error
+    reason = "its destination is gone: no account can read it"
+    intent = await open_intents.give_up(deps.database, intent, reason)
+    # What it sent lies where nobody can delete it; the record of it stays, should the channel open again.
+    await _end(deps, claim, intent, 0)
+
+
+async def find_copy(deps: Deps, intent: Intent) -> int | None:
+    """Another set of the same bytes that this account can read; raises while only others can."""
+    copies = await reach.copies_of(deps.database, intent)
+    own = [copy.set_id for copy in copies if copy.account_id == deps.account.id]
+    if own:
+        return own[0]
+    if copies:
+        raise NotBeforeError(
+            f"its bytes are left only where account {deps.account.id} does not read",
+            seconds=deps.settings.fleet.retry_base_secs,
+            remedy=f"run: worker recover --take-over {deps.account.id}",
+        )
+    return None
+
+
+async def _end(deps: Deps, claim: Claim, intent: Intent, removed: int) -> None:
+    await open_intents.abandon(deps.database, intent, claim)
+    log.warning("intent.abandoned", upload=intent.upload_id, reason=intent.reason, removed=removed)
+    deps.watcher.set_given_up(claim.name, intent.reason or "")

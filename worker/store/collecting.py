@@ -1,0 +1,164 @@
+"""Sets that are still being formed: files find each other here, in the transaction that keeps the files.
+
+A set is open while it is collecting, or skipped for its protection alone: late parts still change it.
+Every change of its files moves its fence, so that a proof begun before judges nothing it has not read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from worker.domain.archive_set import PostedFile
+from worker.domain.forming import PROTECTED, Formation, FormedSet, OpenFile, form
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+# More open files of one name than this are no sets that anybody posts; the newest are the ones that may move.
+_MOST_OPEN = 2_000
+
+# Accounts with cursors of their own may read one channel at the same time: they form its sets in turn.
+_LOCK_CHANNEL = text("SELECT 1 FROM channels WHERE id = :channel FOR NO KEY UPDATE")
+# Relies on archive_sets_open.
+_LOCK_OPEN = text("""
+    SELECT id, part_count FROM archive_sets
+    WHERE channel_id = :channel AND family = :family AND state IN ('collecting', 'skipped')
+      AND (state = 'collecting' OR reason = :protected)
+    ORDER BY id DESC LIMIT :most FOR UPDATE
+""")
+# Relies on source_files_loose and source_files_order_key.
+_FILES = text("""
+    SELECT f.id, f.set_id, f.message_id, f.document_id, f.file_name, f.size, f.poster_id, f.album_id,
+        f.reply_to, f.topic_id, extract(epoch FROM f.posted_at)::bigint AS date,
+        (c.is_protected OR f.is_protected) AND NOT c.allow_protected AS is_protected
+    FROM channels c, (
+        (SELECT * FROM source_files WHERE set_id = ANY(:sets) AND NOT is_gone)
+        UNION ALL
+        (SELECT * FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
+             AND NOT is_gone ORDER BY message_id DESC LIMIT :most)
+    ) f WHERE c.id = :channel
+""")
+_DETACH = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
+_ATTACH = text("""
+    UPDATE source_files f SET set_id = :set, part_number = p.number
+    FROM unnest(CAST(:files AS bigint[]), CAST(:numbers AS integer[])) AS p (file, number) WHERE f.id = p.file
+""")
+_SHAPE = """
+    name = :name, format = :format, state = :state, reason = :reason, to_prove = :to_prove,
+    part_count = :count, total_size = :size, lead_document_id = :lead, topic_id = :topic,
+    posted_at = to_timestamp(:posted), content_hash = NULL, not_before = fleet_now(), updated_at = fleet_now()
+"""
+_RESHAPE = text(f"UPDATE archive_sets SET {_SHAPE}, fence = fence + 1 WHERE id = :set")
+_INSERT = text("""
+    INSERT INTO archive_sets (channel_id, family, name, format, state, reason, to_prove, part_count,
+        total_size, lead_document_id, topic_id, posted_at)
+    VALUES (:channel, :family, :name, :format, :state, :reason, :to_prove, :count,
+        :size, :lead, :topic, to_timestamp(:posted))
+    RETURNING id
+""")
+# A set that once began to be published keeps its row: its uploads name it.
+_DISSOLVE = (
+    text("""
+        UPDATE archive_sets SET state = 'skipped', reason = 'its files belong to other sets',
+            to_prove = false, fence = fence + 1, updated_at = fleet_now()
+        WHERE id = ANY(:sets) AND EXISTS (SELECT FROM uploads u WHERE u.set_id = archive_sets.id)
+    """),
+    text("""
+        DELETE FROM archive_sets
+        WHERE id = ANY(:sets) AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = archive_sets.id)
+    """),
+)
+
+
+_EMPTIED = text("""
+    UPDATE archive_sets SET state = 'skipped', reason = 'its messages are gone from their channel',
+        to_prove = false, fence = fence + 1, updated_at = fleet_now()
+    WHERE id = ANY(:sets)
+""")
+
+
+async def form_sets(connection: AsyncConnection, channel_id: int, families: Iterable[str]) -> int:
+    """Form the open files of these families into sets; how many there are that were not before."""
+    made = 0
+    await lock_channel(connection, channel_id)
+    for family in sorted(set(families)):
+        formation = await _formation(connection, channel_id, family)
+        await _write(connection, channel_id, family, formation)
+        made += sum(formed.set_id is None for formed in formation.sets)
+    return made
+
+
+async def lock_channel(connection: AsyncConnection, channel_id: int) -> None:
+    """Have the channel's files and open sets to ourselves. Taken before any of their rows is written."""
+    await connection.execute(_LOCK_CHANNEL, {"channel": channel_id})
+
+
+async def _formation(connection: AsyncConnection, channel_id: int, family: str) -> Formation:
+    values: dict[str, Any] = {
+        "channel": channel_id,
+        "family": family,
+        "most": _MOST_OPEN,
+        "protected": PROTECTED,
+    }
+    locked = {row.id: row.part_count for row in await connection.execute(_LOCK_OPEN, values)}
+    rows = await connection.execute(_FILES, {**values, "sets": list(locked)})
+    return form([_open_file(row) for row in rows], locked)
+
+
+def _open_file(row: Row[Any]) -> OpenFile:
+    posted = PostedFile(
+        message_id=row.message_id,
+        document_id=row.document_id,
+        file_name=row.file_name,
+        size=row.size,
+        date=row.date,
+        poster_id=row.poster_id,
+        album_id=row.album_id,
+        reply_to=row.reply_to,
+        topic_id=row.topic_id,
+    )
+    return OpenFile(row.id, row.set_id, posted, row.is_protected)
+
+
+async def _write(connection: AsyncConnection, channel_id: int, family: str, formation: Formation) -> None:
+    moving = [file for formed in formation.sets for file, _ in formed.parts]
+    await _detach(connection, (*moving, *formation.loose))
+    for formed in formation.sets:
+        values = {"channel": channel_id, "family": family, **_columns(formed)}
+        if formed.set_id is None:
+            set_id = (await connection.execute(_INSERT, values)).scalar_one()
+        else:
+            set_id = formed.set_id
+            await connection.execute(_RESHAPE, {**values, "set": set_id})
+        files, numbers = zip(*formed.parts, strict=True)
+        await connection.execute(_ATTACH, {"set": set_id, "files": files, "numbers": numbers})
+    if formation.dissolved:
+        for statement in _DISSOLVE:
+            await connection.execute(statement, {"sets": list(formation.dissolved)})
+    if formation.emptied:
+        await connection.execute(_EMPTIED, {"sets": list(formation.emptied)})
+
+
+async def _detach(connection: AsyncConnection, files: Collection[int]) -> None:
+    if files:
+        await connection.execute(_DETACH, {"files": list(files)})
+
+
+def _columns(formed: FormedSet) -> dict[str, Any]:
+    return {
+        "name": formed.name,
+        "format": formed.format,
+        "state": formed.state,
+        "reason": formed.reason,
+        "to_prove": formed.to_prove,
+        "count": len(formed.parts),
+        "size": formed.total_size,
+        "lead": formed.lead.document_id,
+        "topic": formed.lead.topic_id or 0,
+        "posted": float(formed.lead.date),
+    }

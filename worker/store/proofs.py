@@ -1,0 +1,125 @@
+"""Sets whose names show no hole: their bytes are asked before anybody may claim them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.store.collecting import form_sets, lock_channel
+from worker.store.sets import SourcePart
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """A set to be looked at, as it was when this was read: its fence moves with its files."""
+
+    set_id: int
+    fence: int
+    channel_id: int
+    name: str
+    parts: tuple[SourcePart, ...]
+
+
+# Relies on archive_sets_to_prove. Moving it back keeps a second account from reading the same headers at the
+# same time; should this process die, somebody looks again as soon as its lease is over.
+_NEXT = text("""
+    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second'
+    WHERE id IN (
+        SELECT n.id FROM archive_sets n
+        JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
+        JOIN channels c ON c.id = n.channel_id AND c.is_enabled
+        WHERE n.state = 'collecting' AND n.to_prove AND n.not_before <= fleet_now()
+          AND n.channel_id <> ALL (CAST(:resting AS integer[]))
+        ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
+    RETURNING id, fence, channel_id, name
+""")
+_PARTS = text("""
+    SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
+    WHERE set_id = ANY(:sets) ORDER BY set_id, part_number
+""")
+_SETTLE = text("""
+    UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove,
+        not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
+    WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
+""")
+_GONE = text("""
+    UPDATE source_files f SET is_gone = true, set_id = NULL, part_number = NULL
+    FROM archive_sets s
+    WHERE f.channel_id = :channel AND f.message_id = ANY(:messages) AND s.id = f.set_id
+      AND s.id = :set AND s.fence = :fence AND s.state = 'collecting'
+    RETURNING f.family
+""")
+
+
+async def next_to_prove(
+    database: Database, account_id: int, *, most: int, hold: float, resting: Sequence[int] = ()
+) -> list[Unproven]:
+    """The sets that have waited longest for their proof among those that this account can read."""
+    async with database.transaction("proofs.next") as connection:
+        values = {"account": account_id, "most": most, "hold": hold, "resting": list(resting)}
+        rows = (await connection.execute(_NEXT, values)).all()
+        found = await connection.execute(_PARTS, {"sets": [row.id for row in rows]})
+        parts: dict[int, list[SourcePart]] = {row.id: [] for row in rows}
+        for set_id, *part in found:
+            parts[set_id].append(SourcePart(*part))
+    return [
+        Unproven(row.id, row.fence, row.channel_id, row.name, tuple(parts[row.id]))
+        for row in sorted(rows, key=lambda row: row.id)
+    ]
+
+
+async def settle_complete(database: Database, unproven: Unproven) -> bool:
+    """The set may be claimed; false if its files have changed meanwhile."""
+    return await _settle(database, unproven, state="ready")
+
+
+async def settle_incomplete(database: Database, unproven: Unproven, reason: str) -> bool:
+    """The set waits for further parts; only those will have it looked at again."""
+    return await _settle(database, unproven, state="collecting", reason=reason)
+
+
+async def look_again(database: Database, unproven: Unproven, reason: str, wait: float) -> bool:
+    """Nothing was found out: the same question is asked later."""
+    return await _settle(database, unproven, state="collecting", reason=reason, to_prove=True, wait=wait)
+
+
+async def _settle(
+    database: Database,
+    unproven: Unproven,
+    *,
+    state: str,
+    reason: str | None = None,
+    to_prove: bool = False,
+    wait: float = 0.0,
+) -> bool:
+    async with database.transaction("proofs.settle") as connection:
+        values = {
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+            "state": state,
+            "reason": reason,
+            "to_prove": to_prove,
+            "wait": wait,
+        }
+        return bool((await connection.execute(_SETTLE, values)).rowcount)
+
+
+async def parts_are_gone(database: Database, unproven: Unproven, messages: Collection[int]) -> None:
+    """These messages no longer carry the set's files: the set is formed anew without them."""
+    async with database.transaction("proofs.gone") as connection:
+        await lock_channel(connection, unproven.channel_id)
+        values = {
+            "channel": unproven.channel_id,
+            "messages": list(messages),
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+        }
+        families = (await connection.execute(_GONE, values)).scalars().all()
+        await form_sets(connection, unproven.channel_id, families)

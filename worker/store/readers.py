@@ -1,0 +1,43 @@
+"""Which accounts could do an errand, and which of them nobody is running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.store.accounts import Account
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A logged-in account that reads certain channels; ``host`` is where it runs, if it does."""
+
+    account: Account
+    host: str | None
+
+
+# Those that nobody runs come first: they are asked without disturbing anybody.
+_READERS = text("""
+    SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id, w.host
+    FROM accounts a
+    LEFT JOIN workers w ON w.id = a.worker_id AND w.stopped_at IS NULL AND a.lease_until > fleet_now()
+    WHERE a.state = 'ready' AND NOT EXISTS (
+        SELECT FROM unnest(CAST(:channels AS integer[])) AS wanted (id)
+        WHERE NOT EXISTS (SELECT FROM memberships m WHERE m.account_id = a.id AND m.channel_id = wanted.id
+                          AND m.can_read))
+    ORDER BY w.id IS NOT NULL, a.id
+""")
+
+
+async def readers_of_channels(database: Database, channel_ids: Sequence[int]) -> list[Reader]:
+    """The ready accounts that read all of these channels."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_READERS, {"channels": list(set(channel_ids))})
+        return [Reader(Account(*row[:-1]), row.host) for row in rows]

@@ -1,0 +1,89 @@
+"""Messages that an intent recorded and no package refers to: the only ones that may ever be deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.errors import FenceLostError
+
+if TYPE_CHECKING:
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """A message that one part of an upload became."""
+
+    upload_id: int
+    ordinal: int
+    content_hash: bytes
+    destination_id: int
+    message_id: int
+
+
+_CONDITION = """
+    p.state = 'sent' AND p.deleted_at IS NULL
+    AND NOT EXISTS (SELECT FROM package_parts k
+                    WHERE k.dest_channel_id = u.destination_id AND k.message_id = p.message_id)
+"""
+_LEFT = f"""
+    SELECT u.id, p.ordinal, u.content_hash, u.destination_id, p.message_id
+    FROM uploads u JOIN upload_parts p ON p.upload_id = u.id WHERE {_CONDITION} AND {{which}}
+    ORDER BY u.id, p.ordinal
+"""
+_OF_UPLOAD = text(_LEFT.format(which="u.id = :upload"))
+_OF_ENDED = text(_LEFT.format(which="u.state <> 'open' AND u.id > :after") + " LIMIT :limit")
+_REMOVABLE = text(f"""
+    SELECT 1 FROM uploads u JOIN upload_parts p ON p.upload_id = u.id
+    WHERE u.id = :upload AND u.fence = :fence AND p.ordinal = :ordinal AND {_CONDITION}
+      AND (u.state <> 'open' OR u.reason IS NOT NULL)
+""")
+
+
+async def left_of(database: Database, upload_id: int) -> list[Removable]:
+    """What this upload has sent and nobody refers to, in order."""
+    async with database.reading() as connection:
+        return [Removable(*row) for row in await connection.execute(_OF_UPLOAD, {"upload": upload_id})]
+
+
+async def left_of_ended(database: Database, after: int = 0, limit: int = 100) -> list[Removable]:
+    """What uploads above this number left at the destination when they ended, oldest first."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_OF_ENDED, {"after": after, "limit": limit})
+        return [Removable(*row) for row in rows]
+
+
+async def own_ended(database: Database, item: Removable) -> int:
+    """Become the only one who acts for an ended upload; the fence to do it under."""
+    async with database.transaction("removals.own") as connection:
+        query = text(
+            "UPDATE uploads SET fence = fence + 1 WHERE id = :upload AND state <> 'open' RETURNING fence"
+        )
+        row = (await connection.execute(query, {"upload": item.upload_id})).one_or_none()
+    if row is None:
+        raise FenceLostError(f"upload {item.upload_id} is open again")
+    return int(row.fence)
+
+
+async def require_removable(database: Database, item: Removable, fence: int) -> None:
+    """Ask once more, right before the message is deleted."""
+    async with database.reading() as connection:
+        values = {"upload": item.upload_id, "ordinal": item.ordinal, "fence": fence}
+        if (await connection.execute(_REMOVABLE, values)).one_or_none() is None:
+            raise FenceLostError(f"message {item.message_id} is not to be removed any more")
+
+
+async def mark_deleted(database: Database, item: Removable, fence: int) -> None:
+    """The message is gone."""
+    async with database.transaction("removals.deleted") as connection:
+        values = {"upload": item.upload_id, "ordinal": item.ordinal, "fence": fence}
+        await connection.execute(
+            text("""
+                UPDATE upload_parts p SET deleted_at = fleet_now() FROM uploads u
+                WHERE u.id = p.upload_id AND u.id = :upload AND u.fence = :fence AND p.ordinal = :ordinal
+            """),
+            values,
+        )

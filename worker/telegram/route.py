@@ -1,0 +1,108 @@
+"""Requests for file parts, and the way to the data centre that they are carried on."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from worker.errors import AccountUnusableError
+from worker.telegram.line import Line, LineLostError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from worker.telegram.envelope import Key
+    from worker.telegram.part_calls import PartCall
+    from worker.telegram.tether import Tether
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
+_KEY_UNKNOWN, _TOO_MANY_CONNECTIONS = -404, -429
+# Where the pauses between connections go on from when the server has had enough of them.
+_CROWDED = 6
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A call on its way, and who waits for it."""
+
+    call: PartCall
+    answer: asyncio.Future[Any]
+    asked_at: float
+    corrections: int = 0
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.answer.cancelled()
+
+
+@dataclass(slots=True, eq=False)
+class Route:
+    """The way to one data centre: where it is, by which key, over how many lines."""
+
+    dc_id: int
+    address: tuple[str, int]
+    bind_address: str | None
+    key: Key
+    # What stands before the first queries of a session: invokeWithLayer and initConnection.
+    greeting: bytes
+    tether: Tether
+    salt: int = 0
+    clock_offset: float = 0.0
+    wanted: int = 1
+    most: int = 16
+    per_line: int = 4
+    pending: deque[Request] = field(default_factory=deque)
+    lines: list[Line] = field(default_factory=list)
+    failures: int = 0
+    open_at: float = 0.0
+
+    @property
+    def outstanding(self) -> int:
+        return len(self.pending) + sum(len(line.under_way) for line in self.lines)
+
+    def next(self) -> Request | None:
+        """The next request that somebody still waits for."""
+        while self.pending:
+            request = self.pending.popleft()
+            if not request.is_cancelled:
+                return request
+        return None
+
+    def dial(self, now: float) -> Line:
+        """Begin to open one more line. The lease is asked first, as before every write."""
+        self.tether.may_send()
+        family = socket.AF_INET6 if ":" in self.address[0] else socket.AF_INET
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.bind_address:
+                connection.bind((self.bind_address, 0))
+            connection.connect_ex(self.address)
+        except OSError:
+            connection.close()
+            raise
+        line = Line(self, connection, now)
+        self.lines.append(line)
+        return line
+
+    def pause(self, now: float) -> float:
+        """A line was lost, or could not be opened: wait before the next, longer each time."""
+        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self.failures)
+        self.failures += 1
+        self.open_at = now + seconds
+        return seconds
+
+    def refused(self, code: int) -> Exception:
+        """What a transport error means: a packet of four bytes in the place of an answer."""
+        if code == _KEY_UNKNOWN:
+            return AccountUnusableError(
+                "Telegram does not know this session", remedy="log the account in again: worker accounts add"
+            )
+        if code == _TOO_MANY_CONNECTIONS:
+            # Fewer lines are better than none.
+            self.most = max(1, len(self.lines) - 1)
+            self.failures = max(self.failures, _CROWDED)
+        return LineLostError(f"the server refused the connection with {code}")
