@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import pytest
 from failpoints import point_names
 from world import PHONES, open_world
 
@@ -53,6 +54,7 @@ async def _lose_the_locks_for_a_moment(world, record: str) -> None:
     ].read_text()
 
 
+@pytest.mark.timeout(400)
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"

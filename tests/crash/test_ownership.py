@@ -10,6 +10,8 @@ import pytest
 from breakable_line import line_to
 from world import LEASE_SECONDS, PHONES, World, open_world
 
+pytestmark = pytest.mark.timeout(240)
+
 FOUR = tuple(f"+1000000000{number}" for number in range(1, 5))
 # Two hosts, as the ledger sees them.
 HERE, THERE = "127.0.0.2", "127.0.0.3"
@@ -25,13 +27,13 @@ def _start(world: World, address: str, *argv: str, **env: str) -> int:
 
 async def _until(world: World, query: str, *arguments) -> None:
     """Wait until this query says yes."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (await world.fetch(query, *arguments))[0][0]:
             await asyncio.to_thread(time.sleep, 0.05)
 
 
 async def _until_hit(world: World, rule: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (await world.admin.rule_hits()).get(rule):
             await asyncio.to_thread(time.sleep, 0.02)
 

@@ -65,8 +65,9 @@ class LeaseSettings(_Table):
 
     @property
     def disconnect_secs(self) -> int:
-        """How long Telegram keeps a connection of ours on which nothing is heard; it takes whole seconds."""
-        return max(1, int(self.lease_secs / 2))
+        """How long Telegram keeps a connection of ours on which it hears nothing; it takes whole seconds."""
+        # A shorter silence than two seconds befalls any busy machine.
+        return max(2, int(self.lease_secs / 2))
 
 
 class FleetSettings(_Table):
