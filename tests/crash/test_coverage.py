@@ -19,6 +19,8 @@ OTHER_COMMANDS = (
     "db.pauses.",
     "db.packages.index_again",
     "db.requests.",
+    "db.sets.retry",
+    "db.sets.skip",
     "restored.",
 )
 # Reached when accounts, sources and destinations are lost for good: tests/crash/test_parts.py and its kin.

@@ -7,6 +7,8 @@ channel, to the fleet.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import resource
 import signal
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from worker.archives import wire
 from worker.archives.examine import actual_format, check, examine, judge, prove
 from worker.archives.pictures import pictures
+from worker.archives.rar_unpacker import unpacker
 from worker.archives.sink import Sink, clean_text
 from worker.archives.sniff import sniff
 from worker.archives.source import Parts
@@ -26,8 +29,11 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
+    from worker.archives.rar_unpacker import Unpacker
     from worker.archives.whole import Budget
     from worker.domain.listing import Completeness, Entry
+
+UNPACKING = ("examine", "preview")
 
 
 def run_job(channel: socket.socket) -> None:
@@ -37,8 +43,11 @@ def run_job(channel: socket.socket) -> None:
         raise ValueError("a job comes first")
     job = json.loads(payload)
     limits = Limits(**job["limits"])
-    confine(limits)
-    _Job(channel, job, limits).run()
+    with contextlib.ExitStack() as stack:
+        unpacks = job["format"] == ArchiveFormat.RAR and job["task"] in UNPACKING and limits.verify_bytes
+        started = stack.enter_context(unpacker(limits)) if unpacks else None
+        confine(limits)
+        _Job(channel, job, limits, started).run()
 
 
 def confine(limits: Limits) -> None:
@@ -69,9 +78,12 @@ def _limit(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 class _Job:
-    def __init__(self, channel: socket.socket, job: dict[str, Any], limits: Limits) -> None:
+    def __init__(
+        self, channel: socket.socket, job: dict[str, Any], limits: Limits, unpacker: Unpacker | None
+    ) -> None:
         self._channel = channel
         self._limits = limits
+        self._unpacker = unpacker
         self._task: str = job["task"]
         self._format = ArchiveFormat(job["format"])
         self._scheme = Scheme(job["scheme"])
@@ -98,16 +110,20 @@ class _Job:
         form, contents, proven = self._format, None, None
         try:
             form = actual_format(self._parts, self._format, sink)
-            proven = prove(self._parts, form, self._scheme, self._indices, self._limits)
+            # What the proof does not read for its own sake is read when contents are checked.
+            bound = min(self._limits.prove_bytes, self._limits.verify_bytes)
+            limits = dataclasses.replace(self._limits, prove_bytes=bound)
+            proven = prove(self._parts, form, self._scheme, self._indices, limits)
             # Sent ahead: a listing that is cut off takes nothing away from what was proven.
             self._send(wire.Frame.PROOF, _as_json(proven))
-            contents = examine(self._parts, form, self._scheme, proven, sink)
+            contents = examine(self._parts, form, self._scheme, proven, sink, self._unpacker)
         except MemoryError:
             sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {self._limits.memory} bytes of memory")
         sink.close(self._parts.total)
         # Sent ahead: a decoder that dies on damaged contents takes nothing away from the listing.
         self._send(wire.Frame.LISTED, _summary(form, sink))
-        if contents is not None:
+        # Of a set with parts missing, contents cannot match: that would only hide the reason behind others.
+        if contents is not None and proven is not None and proven.complete:
             self._check(contents, sink)
         if proven is not None:
             self._send(wire.Frame.PROOF, _as_json(judge(proven, self._scheme, sink)))
@@ -127,7 +143,8 @@ class _Job:
         chosen = None
         form = sniff(self._parts.volume(0)) or self._format
         try:
-            for path, picture in pictures(self._parts, form, self._scheme, self._limits.picture_bytes):
+            found = pictures(self._parts, form, self._scheme, self._limits.picture_bytes, self._unpacker)
+            for path, picture in found:
                 small = _thumbnail(picture)
                 if small:
                     wire.send(self._channel, wire.Frame.PICTURE, small)

@@ -19,6 +19,7 @@ from worker.domain.listing import Completeness, Evidence, Mark
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from worker.archives.rar_unpacker import Unpacker
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
     from worker.domain.listing import Limits
@@ -58,7 +59,12 @@ def prove(
 
 
 def examine(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, proven: Completeness, sink: Sink
+    parts: Parts,
+    form: ArchiveFormat,
+    scheme: Scheme,
+    proven: Completeness,
+    sink: Sink,
+    unpacker: Unpacker | None,
 ) -> Callable[[Budget], None]:
     """List a set. Whatever the bytes hold, this returns; the sink's marks say what was noticed.
 
@@ -67,7 +73,7 @@ def examine(
     if not proven.complete:
         sink.mark(Mark.INCOMPLETE, proven.reason)
     try:
-        return _list(parts, form, scheme, sink)
+        return _list(parts, form, scheme, sink, unpacker)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
@@ -109,11 +115,13 @@ def _budget(size: int, limits: Limits) -> Budget:
     return Budget(size, 0.4 * min(limits.wall_seconds, limits.cpu_seconds))
 
 
-def _list(parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink) -> Callable[[Budget], None]:
+def _list(
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, unpacker: Unpacker | None
+) -> Callable[[Budget], None]:
     if form is ArchiveFormat.ZIP:
         return list_zip(parts, sink)
     if form is ArchiveFormat.RAR:
-        return list_rar(parts, scheme, sink)
+        return list_rar(parts, scheme, sink, unpacker)
     if form is ArchiveFormat.SEVEN_ZIP:
         return list_sevenzip(parts, sink)
     return list_tar(parts, form, sink)

@@ -11,6 +11,7 @@ import py7zr
 from py7zr.io import BytesIOFactory
 
 from worker.archives.rar_blocks import Kind
+from worker.archives.rar_packed import unpack_member
 from worker.archives.rar_volumes import blocks, volumes
 from worker.archives.sevenzip_contents import is_encrypted
 from worker.archives.tar_listing import members
@@ -23,8 +24,10 @@ from worker.domain.archive_name import ArchiveFormat
 from worker.domain.preview_choice import picture_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from worker.archives.rar_blocks import Block
+    from worker.archives.rar_unpacker import Unpacker
     from worker.archives.source import Parts, RangeFile
     from worker.archives.zip_directory import Record
     from worker.domain.archive_name import Scheme
@@ -41,12 +44,14 @@ class _Candidate:
     read: Callable[[], bytes] = field(compare=False)
 
 
-def pictures(parts: Parts, form: ArchiveFormat, scheme: Scheme, limit: int) -> Iterator[tuple[str, bytes]]:
+def pictures(
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, limit: int, unpacker: Unpacker | None
+) -> Iterator[tuple[str, bytes]]:
     """The best pictures of a set as path and bytes. Those that only an unpacker could reach are left out."""
     if form is ArchiveFormat.ZIP:
         found = _in_zip(parts, limit)
     elif form is ArchiveFormat.RAR:
-        found = _in_rar(parts, scheme, limit)
+        found = _in_rar(parts, scheme, limit, unpacker)
     elif form is ArchiveFormat.SEVEN_ZIP:
         found = _in_sevenzip(parts, limit)
     else:
@@ -79,16 +84,34 @@ def _read_zip(file: RangeFile, record: Record, position: int, limit: int) -> byt
     return picture
 
 
-def _in_rar(parts: Parts, scheme: Scheme, limit: int) -> Iterator[_Candidate]:
-    """Only members stored as they are: RAR's compression has no free decoder to call here."""
-    for file in volumes(parts, scheme):
+def _in_rar(parts: Parts, scheme: Scheme, limit: int, unpacker: Unpacker | None) -> Iterator[_Candidate]:
+    """Members that lie in one volume, stored as they are or within reach of the unpacker."""
+    files = volumes(parts, scheme)
+    once = _Once(files, unpacker)
+    for volume, file in enumerate(files):
         for block in blocks(file):
             entry = block.entry
-            if block.kind is not Kind.FILE or entry is None or entry.encrypted or not block.stored:
+            if block.kind is not Kind.FILE or entry is None or entry.encrypted or block.is_link:
                 continue
             rank = picture_rank(entry.path, entry.size, limit)
-            if rank is not None and not block.split_before and not block.split_after and not block.is_link:
+            if rank is None or block.split_before or block.split_after:
+                continue
+            if block.stored:
                 yield _Candidate(rank, partial(file.read_at, block.data_offset, block.data_size))
+            elif unpacker is not None:
+                yield _Candidate(rank, partial(once.read, volume, block))
+
+
+class _Once:
+    """The unpacker runs once; whoever comes second gets nothing."""
+
+    def __init__(self, files: Sequence[RangeFile], unpacker: Unpacker | None) -> None:
+        self._files = files
+        self._unpacker = unpacker
+
+    def read(self, volume: int, block: Block) -> bytes:
+        unpacker, self._unpacker = self._unpacker, None
+        return b"" if unpacker is None else unpack_member(self._files, volume, block, unpacker)
 
 
 def _in_sevenzip(parts: Parts, limit: int) -> Iterator[_Candidate]:

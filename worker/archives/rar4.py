@@ -21,9 +21,11 @@ FILE_HEAD = struct.Struct("<LLBLHHBBHL")
 MAIN, FILE, SUB, END = 0x73, 0x74, 0x7A, 0x7B
 # Comments, signatures and recovery records of RAR 2: their checksums cover varying parts of them.
 OLD_KINDS = range(0x75, 0x7A)
+# Some cover names that follow the header.
+OLD_REACH = 512
 LONG_BLOCK = 0x8000
 MAIN_VOLUME, MAIN_COMMENT, MAIN_PASSWORD, MAIN_FIRST = 0x1, 0x2, 0x80, 0x100
-SPLIT_BEFORE, SPLIT_AFTER, PASSWORD, COMMENT = 0x1, 0x2, 0x4, 0x8
+SPLIT_BEFORE, SPLIT_AFTER, PASSWORD, COMMENT, SOLID = 0x1, 0x2, 0x4, 0x8, 0x10
 DIRECTORY, LARGE, UNICODE, SALT, VERSION, EXTENDED_TIME = 0xE0, 0x100, 0x200, 0x400, 0x800, 0x1000
 END_MORE, END_CRC, END_NUMBER = 0x1, 0x2, 0x8
 STORED = 0x30
@@ -34,9 +36,12 @@ ENDING_VERSION = 29
 
 def blocks4(file: RangeFile, position: int) -> Iterator[Block]:
     """The blocks from ``position`` to the end block, or to the end of the file in volumes that have none."""
-    newest, more = 0, False
+    newest, more, started = 0, False, False
     while position < file.size:
         kind, flags, header = _header(file, position)
+        if not started and kind != MAIN:
+            raise BadRarError("there is no main header")
+        started = True
         header_end = position + len(header)
         data_size = int.from_bytes(header[7:11], "little") if flags & LONG_BLOCK and len(header) >= 11 else 0
         if kind in (FILE, SUB):
@@ -65,9 +70,25 @@ def _header(file: RangeFile, position: int) -> tuple[int, int, bytes]:
     header = file.read_at(position, size)
     if len(header) < size:
         raise BadRarError("the archive ends within a header")
-    if kind not in OLD_KINDS and zlib.crc32(header[2 : _checked_end(kind, flags, header)]) & 0xFFFF != crc:
+    if kind in OLD_KINDS:
+        holds = _any_beginning_matches(file.read_at(position, size + OLD_REACH), crc)
+    else:
+        holds = zlib.crc32(header[2 : _checked_end(kind, flags, header)]) & 0xFFFF == crc
+    if not holds:
         raise BadRarError("a header does not match its checksum")
     return kind, flags, header
+
+
+def _any_beginning_matches(header: bytes, crc: int) -> bool:
+    """Without this a damaged type would turn a member into a comment, and nobody would miss it."""
+    found = zlib.crc32(header[2 : HEAD.size])
+    if found & 0xFFFF == crc:
+        return True
+    for at in range(HEAD.size, len(header)):
+        found = zlib.crc32(header[at : at + 1], found)
+        if found & 0xFFFF == crc:
+            return True
+    return False
 
 
 def _checked_end(kind: int, flags: int, header: bytes) -> int:
@@ -128,6 +149,8 @@ def _file(kind: Kind, flags: int, header: bytes, offset: int, data_size: int) ->
         split_before=bool(flags & SPLIT_BEFORE),
         split_after=bool(flags & SPLIT_AFTER),
         stored=method == STORED,
+        solid=bool(flags & SOLID),
+        current=version >= ENDING_VERSION,
         is_link=host == UNIX and attributes & 0o170000 == 0o120000,
         is_old_version=bool(flags & VERSION),
         packing=bytes((version, method, host)) + salt,

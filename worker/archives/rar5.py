@@ -18,6 +18,7 @@ MAX_HEADER = 2 * 1024 * 1024
 MAIN, FILE, SERVICE, ENCRYPTION, END = 1, 2, 3, 4, 5
 HAS_EXTRA, HAS_DATA, SPLIT_BEFORE, SPLIT_AFTER = 1, 2, 8, 16
 IS_DIR, HAS_TIME, HAS_CRC, SIZE_UNKNOWN = 1, 2, 4, 8
+SOLID, ALGORITHM = 0x40, 0x3F
 EXTRA_ENCRYPTION, EXTRA_TIME, EXTRA_VERSION, EXTRA_LINK = 1, 3, 4, 5
 UNIX_EPOCH_IN_FILETIME = 11_644_473_600
 
@@ -125,6 +126,8 @@ def _file(kind: int, flags: int, cursor: _Cursor, extra_size: int, offset: int, 
         split_before=bool(flags & SPLIT_BEFORE),
         split_after=bool(flags & SPLIT_AFTER),
         stored=(packing >> 7) & 7 == 0,
+        solid=bool(packing & SOLID),
+        current=packing & ALGORITHM == 0,
         is_link=EXTRA_LINK in extra,
         is_old_version=EXTRA_VERSION in extra,
         packing=b"%d %d" % (packing, host),

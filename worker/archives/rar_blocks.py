@@ -53,6 +53,8 @@ class Block:
     split_before: bool = False
     split_after: bool = False
     stored: bool = False
+    solid: bool = False  # needs what was unpacked before it
+    current: bool = True  # packed as RAR 2.9 to 6 do; only those methods does the unpacker know
     is_link: bool = False
     is_old_version: bool = False
     has_end_block: bool = True

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from worker.archives.rar_blocks import BadRarError, Block, Kind
+from worker.archives.rar_packed import packed_members_hold
 from worker.archives.rar_volumes import blocks
 from worker.archives.unpacking import stored_pieces
 from worker.domain.listing import Mark, Unchecked
@@ -14,6 +15,7 @@ from worker.domain.listing import Mark, Unchecked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from worker.archives.rar_unpacker import Unpacker
     from worker.archives.sink import Sink
     from worker.archives.source import RangeFile
     from worker.archives.whole import Budget
@@ -26,20 +28,38 @@ MISMATCH = "a member does not match its checksum"
 STRANGERS = "the volumes do not make up the member that runs through them: one is damaged or another set's"
 
 
-def check_rar(files: Sequence[RangeFile], sink: Sink, budget: Budget) -> None:
+def check_rar(files: Sequence[RangeFile], sink: Sink, budget: Budget, unpacker: Unpacker | None) -> None:
     """Check volume after volume; mark what is wrong, name what is left. Headers were checked before."""
     checker = RarChecker(budget)
+    left: list[tuple[int, int]] = []  # packed contents
     start = 0
     for file in files:
         try:
-            for block in blocks(file):
-                _check_block(checker, file, block, start, sink)
+            left += [
+                (start + block.data_offset, block.data_size)
+                for block in blocks(file)
+                if _check_block(checker, file, block, start, sink) is Unchecked.METHOD
+            ]
         except BadRarError:
             checker = RarChecker(budget)
         start += file.size
+    holds = None
+    if unpacker is not None and left and Mark.CORRUPT not in sink.marks:
+        holds = packed_members_hold(files, unpacker, budget)
+    if holds is None:
+        for position, length in left:
+            sink.leave(Unchecked.METHOD, position, length)
+    elif not holds:
+        sink.mark(Mark.CORRUPT, MISMATCH)
+        if len(files) > 1:
+            # The packed pieces in each volume were sound.
+            sink.mark(Mark.INCOMPLETE, STRANGERS)
 
 
-def _check_block(checker: RarChecker, file: RangeFile, block: Block, start: int, sink: Sink) -> None:
+def _check_block(
+    checker: RarChecker, file: RangeFile, block: Block, start: int, sink: Sink
+) -> Unchecked | None:
+    """Check one block; the answer is a reason if its contents are left for the unpacker."""
     if block.headers_encrypted:
         rest = file.size - block.data_offset
         sink.leave(Unchecked.ENCRYPTED, start + block.data_offset, rest)
@@ -48,6 +68,8 @@ def _check_block(checker: RarChecker, file: RangeFile, block: Block, start: int,
             sink.mark(Mark.CORRUPT, "the encrypted part does not end where a block of it ends")
     elif block.kind in (Kind.FILE, Kind.SERVICE):
         found = checker.take(file, block)
+        if block.kind is Kind.FILE and found is Unchecked.METHOD:
+            return found
         if isinstance(found, Unchecked):
             sink.leave(found, start + block.data_offset, block.data_size)
         elif found is not Found.SOUND:
@@ -61,6 +83,7 @@ def _check_block(checker: RarChecker, file: RangeFile, block: Block, start: int,
         sink.leave(Unchecked.STRAY, start + block.next_offset + TRAILER, after - TRAILER)
     else:
         sink.leave(Unchecked.FIELDS, start + block.data_offset, block.data_size)
+    return None
 
 
 def _is_filled_up(file: RangeFile) -> bool:

@@ -68,16 +68,17 @@ def prove_rar(parts: Parts, scheme: Scheme, indices: Sequence[int], budget: Budg
     end = facts[-1].end
     if end is None or end.more_volumes:
         raise NotWholeError("the last volume is not the end", (max(indices) + 1,))
-    _refuse_strangers(files, budget)
+    _refuse_strangers(files, facts, budget)
     return Proof(evidence=_evidence(linked))
 
 
-def _refuse_strangers(files: Sequence[RangeFile], budget: Budget) -> None:
+def _refuse_strangers(files: Sequence[RangeFile], facts: Sequence[_Facts], budget: Budget) -> None:
     """Look into the members that run over: two packings of one file have the same headers."""
     checker = RarChecker(budget)
-    for file in files:
-        for block in blocks(file):
-            runs_over = block.kind is Kind.FILE and (block.split_before or block.split_after)
+    for file, fact in zip(files, facts, strict=True):
+        # A member that fills its volume is both the first and the last.
+        for block in {id(block): block for block in (fact.first, fact.last) if block is not None}.values():
+            runs_over = block.split_before or block.split_after
             if runs_over and checker.take(file, block) is Found.STRANGERS:
                 raise NotWholeError(STRANGERS)
 

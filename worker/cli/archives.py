@@ -16,7 +16,7 @@ from worker.archives.nursery import Examination, Nursery
 from worker.archives.reader import FileReader, Part, SetBytes
 from worker.domain.archive_set import ArchiveSet, PostedFile
 from worker.domain.grouping import group
-from worker.domain.listing import Mark
+from worker.domain.listing import LOCAL, Mark
 from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT, OriginalFile, split_plan
 from worker.errors import RetryableError
 
@@ -41,6 +41,10 @@ class Inspected:
         return list(dict.fromkeys([*self.found.missing, *proven]))
 
     @property
+    def unproven(self) -> list[str]:
+        return [self.found.parts[place].file_name for place in self.examination.completeness.unproven]
+
+    @property
     def marks(self) -> list[str]:
         marks = set(self.examination.listing.marks)
         if not self.complete:
@@ -60,8 +64,11 @@ def archives() -> None:
 def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -> None:
     """Group FILES into archive sets; show whether each is complete, what is inside and how it would be split.
 
+    The files are read, never changed. The exit code is 1 if a file could not be read; that an archive is
+    damaged or incomplete is an answer, and the code is 0.
+
     \b
-    Example:
+    Examples:
       worker archives inspect photos.part1.rar photos.part2.rar
       worker archives inspect --json *.zip
     """
@@ -70,7 +77,7 @@ def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -
     inspected, failed = asyncio.run(_examine_all(grouping.sets, paths))
     refused += failed
     for path, reason in refused:
-        click.echo(f"{path}: {reason}", err=True)
+        click.echo(f"{_shown(path)}: {reason}", err=True)
     ignored = [(str(paths[item.file.message_id]), item.reason) for item in grouping.ignored]
     if as_json:
         document = {
@@ -82,7 +89,7 @@ def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -
         for item in inspected:
             _print_set(item)
         for file, reason in ignored:
-            click.echo(f"{file}: ignored, {reason}")
+            click.echo(f"{_shown(file)}: ignored, {reason}")
     if refused:
         context.exit(1)
 
@@ -96,7 +103,7 @@ def _as_posted(files: tuple[Path, ...]) -> tuple[list[PostedFile], dict[int, Pat
     seen: set[Path] = set()
     for number, path in enumerate(files, start=1):
         reason = _unusable(path)
-        resolved = path.resolve()
+        resolved = path if reason else path.resolve()
         if not reason and resolved in seen:
             reason = "given twice"
         if reason:
@@ -116,7 +123,7 @@ def _unusable(path: Path) -> str:
         if path.is_dir():
             return "this is a directory; give the files in it"
         if not path.is_file() or not os.access(path, os.R_OK):
-            return "it may not be read; check its permissions"
+            return "it may not be read; check that it is a plain file, and its permissions"
         if path.stat().st_size == 0:
             return "the file is empty"
     except OSError as error:
@@ -154,7 +161,8 @@ async def _examine(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) 
         readers = [stack.enter_context(FileReader(paths[part.message_id])) for part in found.parts]
         parts = tuple(Part(p.file_name, r) for p, r in zip(found.parts, readers, strict=True))
         indices = tuple(member.name.index for member in found.members)
-        return Inspected(found, await nursery.examine(SetBytes(found.format, found.scheme, parts, indices)))
+        archive = SetBytes(found.format, found.scheme, parts, indices)
+        return Inspected(found, await nursery.examine(archive, LOCAL))
 
 
 def _set_json(item: Inspected) -> dict[str, Any]:
@@ -170,6 +178,8 @@ def _set_json(item: Inspected) -> dict[str, Any]:
             "standard": _split_json(item.found, STANDARD_LIMIT),
             "premium": _split_json(item.found, PREMIUM_LIMIT),
         },
+        "unproven": item.unproven,
+        "unchecked": {reason.value: size for reason, size in item.examination.listing.unchecked},
     }
 
 
@@ -191,16 +201,31 @@ def _print_set(item: Inspected) -> None:
     state = "complete" if item.complete else "incomplete"
     if item.missing:
         state += f", missing {', '.join(item.missing)}"
-    click.echo(f"{item.found.base_name} ({listing.format}, {len(item.found.parts)} parts): {state}")
+    kind = f"{listing.format}, {_count(len(item.found.parts), 'part', 'parts')}"
+    click.echo(f"{_shown(item.found.base_name)} ({kind}): {_shown(state)}")
     if item.marks:
         click.echo(f"  marks: {', '.join(item.marks)}")
     for note in listing.notes:
-        click.echo(f"  note: {note}")
-    click.echo(f"  {listing.entry_count} entries, {listing.total_size} bytes unpacked")
+        click.echo(f"  note: {_shown(note)}")
+    if item.unproven:
+        click.echo(f"  nothing in these tells them from parts of another archive: {', '.join(item.unproven)}")
+    for reason, size in listing.unchecked:
+        click.echo(f"  not checked: {_count(size, 'byte', 'bytes')} ({reason})")
+    entries = _count(listing.entry_count, "entry", "entries")
+    click.echo(f"  {entries}, {_count(listing.total_size, 'byte', 'bytes')} unpacked")
     for entry in listing.entries[:SHOWN_ENTRIES]:
-        click.echo(f"    {entry.size:>14}  {entry.path}")
+        click.echo(f"    {entry.size:>14}  {_shown(entry.path)}")
     if listing.entry_count > SHOWN_ENTRIES:
         click.echo(f"    … and {listing.entry_count - SHOWN_ENTRIES} more")
     for name, limit in (("standard", STANDARD_LIMIT), ("premium", PREMIUM_LIMIT)):
         plan = _split_json(item.found, limit)
-        click.echo(f"  sent by a {name} account as {len(plan)} parts")
+        click.echo(f"  sent by a {name} account as {_count(len(plan), 'part', 'parts')}")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _shown(text: str) -> str:
+    """Names come from strangers: nothing in them may move the cursor or turn the line around."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

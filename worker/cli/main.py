@@ -20,6 +20,8 @@ COMMANDS = {
     "recover": "Put right what a crash left: dead claims, begun uploads, pending metadata, files.",
     "accounts": "Log accounts in and see how they stand.",
     "channels": "Choose the channels to read and the one to publish to.",
+    "packages": "See and search what has been published.",
+    "sets": "See what becomes of each archive, and why it waits; try one again, or leave it out.",
     "fetch": "Restore the original files of PACKAGE (its number or content hash) and check them.",
     "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",

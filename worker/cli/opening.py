@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import getpass
 import socket
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -21,9 +22,11 @@ from worker.store.database import Database
 from worker.store.embedded import open_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from worker.config.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,13 @@ async def database(address: str) -> AsyncIterator[Database]:
         yield opened_database
     finally:
         await opened_database.close()
+
+
+def on_database(place: Opened, work: Callable[[Database], Awaitable[T]]) -> T:
+    """What ``work`` finds out or does there, for commands that need nothing else."""
+
+    async def run() -> T:
+        async with database(place.address) as opened_database:
+            return await work(opened_database)
+
+    return asyncio.run(run())

@@ -1,17 +1,19 @@
 import io
 import re
+import zipfile
 
 import archive_samples as samples
 import memory_sets
 import pytest
 from PIL import Image
 
+from worker.archives import rar_unpacker
 from worker.archives.thumbnail import EDGE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-# Not to be had: encrypted members, methods without a decoder here, samples without a picture.
-WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma|rar5_tool|ppmd")
+# Not to be had: encrypted members, samples without a picture.
+WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma")
 READABLE = [name for name in samples.MAKERS if not WITHOUT.search(name)]
 NOTHING_TO_SEE = ["sevenzip_python_encrypted_names", "rar4_encrypted", "zip_empty", "tar_empty"]
 
@@ -24,10 +26,18 @@ async def preview_of(nursery, bodies):
 @pytest.mark.parametrize("name", READABLE)
 async def test_p11_the_picture_inside_becomes_a_thumbnail_of_one_size(name, tmp_path, nursery):
     sample = samples.build(name, tmp_path)
+    if name.startswith("rar5_tool") and rar_unpacker.PROGRAM is None:
+        pytest.skip("bsdtar, which unpacks RAR, is not installed")
     preview = await preview_of(nursery, {file.name: file.read_bytes() for file in sample.files})
     assert preview.path == "folder/deep/er/cover.jpg"
     with Image.open(io.BytesIO(preview.jpeg)) as image:
         assert (image.format, max(image.size)) == ("JPEG", EDGE)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+async def test_a_picture_is_read_whatever_a_zip_packs_it_with(method, nursery):
+    picture = samples.TREE["folder/deep/er/cover.jpg"]
+    assert await preview_of(nursery, {"a.zip": samples.zip_bytes({"cover.jpg": picture}, method)})
 
 
 async def test_a_broken_picture_gives_way_to_the_next(nursery):

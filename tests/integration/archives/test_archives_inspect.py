@@ -23,7 +23,8 @@ def test_the_document_has_exactly_the_promised_keys(good):
     document = json.loads(run("--json", good).stdout)
     assert list(document) == ["sets", "ignored"]
     (found,) = document["sets"]
-    assert list(found) == ["name", "format", "parts", "complete", "missing", "marks", "entries", "split"]
+    promised = ["name", "format", "parts", "complete", "missing", "marks", "entries", "split"]
+    assert list(found) == [*promised, "unproven", "unchecked"]
     assert (found["name"], found["format"], found["parts"]) == ("good", "zip", ["good.zip"])
     assert list(found["split"]) == ["standard", "premium"]
 
@@ -96,8 +97,33 @@ def test_missing_parts_are_named(tmp_path):
 def test_without_json_a_person_can_read_it(good):
     result = run(good)
     assert result.exit_code == 0
-    assert "good (zip, 1 parts): complete" in result.stdout
+    assert "good (zip, 1 part): complete" in result.stdout
     assert "folder/noise.bin" in result.stdout
+
+
+def test_a_name_cannot_steer_the_terminal(tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(samples.zip_bytes({"\x1b[2Jgone\u202etxt": b"x"}))
+    result = run(path)
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_a_link_that_leads_nowhere_is_told_in_one_line(good, tmp_path):
+    (tmp_path / "loop.zip").symlink_to("loop.zip")
+    (tmp_path / "gone.zip").symlink_to("nothing")
+    result = run(tmp_path / "loop.zip", tmp_path / "gone.zip", good)
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 2
+    assert "good (zip, 1 part): complete" in result.stdout
+
+
+def test_what_was_compared_with_nothing_is_said(tmp_path):
+    (tar,) = samples.build("tar_gnu", tmp_path).files
+    (found,) = json.loads(run("--json", tar).stdout)["sets"]
+    assert found["marks"] == []
+    assert sum(found["unchecked"].values()) == sum(map(len, samples.TREE.values()))
+    assert "not checked: 155999 bytes" in run(tar).stdout
 
 
 def test_help_shows_an_example():

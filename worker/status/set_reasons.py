@@ -1,0 +1,51 @@
+"""Why a set is where it is, in words for a person. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from worker.status.wording import duration, plain
+
+if TYPE_CHECKING:
+    from worker.store.set_listing import ListedSet
+
+_FLOOD = re.compile(r"FLOOD_WAIT|FLOOD_PREMIUM_WAIT|SLOWMODE_WAIT|flood wait", re.IGNORECASE)
+
+
+def why(found: ListedSet) -> str:
+    """One line: what it waits for, or what became of it."""
+    reason = found.reason or ""
+    words = {
+        "collecting": reason or "waits for more of its parts",
+        "ready": _why_ready(found),
+        "claimed": f"{found.worker or 'an account'} works on it",
+        "published": f"package {found.package_id}, metadata pending",
+        "indexed": f"package {found.package_id}",
+        "duplicate": f"the same as package {found.package_id}",
+        "failed": f"{reason} — try again: worker sets retry {found.id}",
+    }
+    return plain(words.get(found.state, reason))
+
+
+def _why_ready(found: ListedSet) -> str:
+    if found.sender is not None:
+        told = f": {found.reason}" if found.reason else ""
+        return f"{found.sender} has begun to publish it{told}"
+    if not found.is_enabled:
+        return f"{found.channel} is disabled"
+    if not found.readers:
+        return f"no account that is logged in reads {found.channel}"
+    if found.wait_seconds <= 0:
+        return f"next in line (last time: {found.reason})" if found.reason else "next in line"
+    if found.reason and _FLOOD.search(found.reason):
+        return f"flood wait until {_clock(found)}"
+    return f"{found.reason or 'waits'} (again at {_clock(found)})"
+
+
+def _clock(found: ListedSet) -> str:
+    """The time on the wall, and the date where that is not today's."""
+    local = found.not_before.astimezone()
+    if found.wait_seconds < 12 * 3600:
+        return f"{local:%H:%M}"
+    return f"{local:%Y-%m-%d %H:%M}, in {duration(found.wait_seconds)}"
