@@ -15,7 +15,7 @@ import psutil
 from worker import __version__
 from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
-from worker.config.secret_key import secret_key
+from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
@@ -77,6 +77,11 @@ class Process:
             self.wake.clear()
 
 
+def open_sealer(settings: Settings) -> Sealer:
+    """What opens and seals secrets, under keys that may change while it is in use."""
+    return Sealer(*secret_keys(settings), reread=lambda: secret_keys(settings))
+
+
 def telegram_server(settings: Settings) -> Server:
     """Which Telegram the settings mean."""
     telegram = settings.telegram
@@ -113,7 +118,7 @@ async def open_process(
             settings=settings,
             database=database,
             worker_id=worker_id,
-            sealer=Sealer(secret_key(settings)),
+            sealer=open_sealer(settings),
             server=telegram_server(settings),
             workspace=Workspace(settings.data_dir / "workspace", worker_id),
             nursery=nursery,

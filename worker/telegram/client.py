@@ -15,6 +15,7 @@ from pyrogram.raw.all import layer
 from worker.errors import UserError
 from worker.telegram import aes_backend
 from worker.telegram.dialing import connection_class
+from worker.telegram.proxy import parse_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ aes_backend.install()
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Which Telegram to speak to, and from which local address."""
+    """Which Telegram to speak to, from which local address, and through which proxy."""
 
     api_id: int
     api_hash: str
@@ -36,6 +37,7 @@ class Server:
     port: int = 443
     test_servers: bool = False
     bind_address: str | None = None
+    proxy: str | None = None
 
 
 class FleetClient(Client):
@@ -55,6 +57,7 @@ class FleetClient(Client):
             api_hash=server.api_hash,
             test_mode=server.test_servers,
             storage_engine=storage,
+            proxy=None if server.proxy is None else parse_proxy(server.proxy),
             app_version="Archive Fleet",
             device_model="worker",
             fetch_replies=False,

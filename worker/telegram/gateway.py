@@ -6,13 +6,12 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
-from pyrogram.utils import compute_password_check
 
 from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_channel, to_me, to_message
 from worker.telegram.permission import method_of
-from worker.telegram.storage import MemoryStorage
+from worker.telegram.storage import MemoryStorage, OtherKeys
 from worker.telegram.tether import LOOSE, Tether
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ class Gateway:
         deadline: float,
         dc_id: int | None = None,
         auth_key: bytes | None = None,
+        other_keys: OtherKeys | None = None,
         on_update: Callable[[], None] = _nothing,
         tether: Tether = LOOSE,
         bounds: TransferBounds = _BOUNDS,
@@ -49,7 +49,7 @@ class Gateway:
         self.permission = permission
         # Told the chat when a write leaves, which may be long after it was asked for.
         self.on_write: list[Callable[[int], None]] = []
-        self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
+        self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key, other_keys=other_keys)
         self.connections = Connections(
             server, self._storage, deadline=deadline, on_update=on_update, tether=tether, bounds=bounds
         )
@@ -81,29 +81,6 @@ class Gateway:
     def home_dc(self) -> int:
         """The data centre that uploads go to."""
         return self._storage.main_dc
-
-    async def request_code(self, phone: str) -> str:
-        """Have Telegram send a login code; returns what the code has to be presented with."""
-        sent = await self._call(
-            raw.functions.auth.SendCode(
-                phone_number=phone,
-                api_id=self._server.api_id,
-                api_hash=self._server.api_hash,
-                settings=raw.types.CodeSettings(),
-            )
-        )
-        return str(sent.phone_code_hash)
-
-    async def sign_in(self, phone: str, code_hash: str, code: str) -> None:
-        """Log in with the code."""
-        query = raw.functions.auth.SignIn(phone_number=phone, phone_code_hash=code_hash, phone_code=code)
-        await self._call(query)
-
-    async def check_password(self, password: str) -> None:
-        """Finish a login that asks for the account's password; the password itself is never sent."""
-        asked = await self._call(raw.functions.account.GetPassword())
-        proof = compute_password_check(asked, password)
-        await self._call(raw.functions.auth.CheckPassword(password=proof))
 
     async def me(self) -> Me:
         """Who this account is, and whether it is Premium now."""
@@ -221,6 +198,10 @@ class Gateway:
         await self._write(
             raw.functions.channels.DeleteMessages(channel=_channel(channel), id=list(ids)), channel
         )
+
+    async def ask(self, query: Any) -> Any:
+        """A call that concerns the account itself."""
+        return await self._call(query)
 
     async def _call(self, query: Any, channel: ChannelRef | None = None) -> Any:
         """A call that changes nothing anybody sees: it may be repeated."""
