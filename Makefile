@@ -52,8 +52,11 @@ lock: install ## pin the dependencies anew (needs uv)
 	echo "hatchling>=1.27" | uv pip compile - $(LOCK) -o requirements/build.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 
-crash: install ## kill the fleet at every step and prove that nothing was lost or doubled
-	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/crash
+crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
+	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \
+	  $(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/crash
+SEEDS ?= 50
+MINUTES ?= 5
 
 fuzz: install ## damage archives for minutes and see that nothing crashes or hangs
 	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) tests/integration/archives/test_archive_fuzz.py

@@ -9,6 +9,7 @@ from failpoints import point_names
 from world import PHONES, open_world
 
 ONE = ("--account", PHONES[0])
+MIB = 1024 * 1024
 # Not part of a run: setting up, and the switches of the command line.
 OTHER_COMMANDS = (
     "db.accounts.add",
@@ -23,15 +24,19 @@ OTHER_COMMANDS = (
     "db.sets.skip",
     "restored.",
 )
-# Reached when accounts, sources and destinations are lost for good: tests/crash/test_parts.py and its kin.
+# Reached when accounts, sources, messages or rows are lost, or work is told to wait.
 LOSSES = (
     "db.memberships.closed",
+    "db.packages.adopt",
+    "db.packages.withdraw",
     "db.removals.",
-    "db.sets.postpone",
+    "db.sets.decline",
+    "db.sets.hand_back",
     "db.uploads.move",
     "db.uploads.replan",
     "db.uploads.rewrite",
     "db.uploads.unsent",
+    "lock.account_release",
 )
 
 _END_LOCK_SESSIONS = (
@@ -116,3 +121,94 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
         expected = {point for point in point_names() if not point.startswith((*OTHER_COMMANDS, *LOSSES))}
         assert expected - reached == set()
+
+
+async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        record = f"record={tmp_path / 'record'}"
+        world.settings |= {
+            "WORKER_TRANSFER__STANDARD_LIMIT_MIB": "1",
+            "WORKER_TRANSFER__PREMIUM_LIMIT_MIB": "2",
+            "WORKER_TELEGRAM__CALL_TIMEOUT_SECS": "2",
+        }
+        await _lapse_of_premium(world, record)
+        await _loss_of_a_source(world, record)
+        await _loss_of_an_account(world, record)
+        await _deletion_by_hand(world, record)
+        await _loss_of_the_database(world, record)
+        await _flood(world, record)
+        reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
+        expected = {point for point in point_names() if point.startswith(LOSSES)}
+        assert expected - reached == set()
+
+
+async def _begin(world, record: str, place: str, **options) -> None:
+    """An archive whose upload is killed there."""
+    await world.post_archive(world.sources[0], **options)
+    assert await world.run("run", "--once", *ONE, faults=f"{record},kill={place}") == {"signal": 9}
+
+
+async def _lapse_of_premium(world, record: str) -> None:
+    await world.admin.set_premium(PHONES[0], True)
+    await _begin(world, record, "db.uploads.sent:after:1", size=9 * MIB // 2)
+    await world.admin.set_premium(PHONES[0], False)
+    await world.run("run", "--once", *ONE, faults=record)
+
+
+async def _loss_of_a_source(world, record: str) -> None:
+    await _begin(world, record, "db.uploads.intent:after:1")
+    posted = [m["id"] for m in await world.admin.messages(world.sources[0])][-1]
+    copy = world.folder / f"archive-{world.posted}.zip"
+    await world.admin.post_document(world.sources[1], copy, "copy.zip")
+    await world.run("run", "--once", "--account", PHONES[1], faults=record)
+    await world.admin.delete_messages(world.sources[0], [posted])
+    for _ in range(2):
+        await world.run("run", "--once", *ONE, faults=record)
+
+    await _begin(world, record, "db.uploads.sent:after:1", size=5 * MIB // 2)
+    posted = [m["id"] for m in await world.admin.messages(world.sources[0])][-1]
+    await world.admin.delete_messages(world.sources[0], [posted])
+    await world.run("run", "--once", *ONE, faults=record)
+    # As if the process had died between the deletion and its record.
+    await world.fetch("UPDATE upload_parts SET deleted_at = NULL")
+    await world.run("recover", *ONE, faults=record)
+
+
+async def _loss_of_an_account(world, record: str) -> None:
+    await _begin(world, record, "db.uploads.intent:after:1")
+    await world.admin.kick(world.destination, PHONES[0])
+    await world.run("run", "--once", *ONE, faults=record)
+    await world.run("recover", "--take-over", PHONES[0], faults=record)
+    await world.admin.join(world.destination, PHONES[0], admin=True)
+    await world.drain(*ONE)
+
+
+async def _deletion_by_hand(world, record: str) -> None:
+    path = await world.post_archive(world.sources[0])
+    await world.admin.post_document(world.sources[1], path, "same bytes.zip")
+    await world.drain(*ONE)
+    last = [m["id"] for m in await world.admin.messages(world.destination)][-1]
+    await world.admin.delete_messages(world.destination, [last])
+    await world.run("recover", *ONE, faults=record)
+    await world.run("run", "--once", *ONE, faults=record)
+
+
+async def _loss_of_the_database(world, record: str) -> None:
+    for table in (
+        "previews",
+        "package_files",
+        "package_originals",
+        "package_parts",
+        "upload_parts",
+        "uploads",
+    ):
+        await world.fetch(f"DELETE FROM {table}")
+    await world.fetch("UPDATE archive_sets SET state = 'ready', package_id = NULL, reason = NULL")
+    await world.fetch("DELETE FROM packages")
+    await world.run("recover", *ONE, faults=record)
+
+
+async def _flood(world, record: str) -> None:
+    await world.post_archive(world.sources[0])
+    await world.admin.add_rule("messages.sendMedia", "error", code=420, text="FLOOD_WAIT_3600")
+    await world.run("run", "--once", *ONE, faults=record)

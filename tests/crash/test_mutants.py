@@ -45,7 +45,11 @@ MUTANTS = [
     Mutant(
         "the intent is ignored: nothing is looked for, and ids are made anew",
         (
-            ("worker/recovery/intents.py", "    while missing and (page :=", "    while False and (page :="),
+            (
+                "worker/recovery/reconcile.py",
+                "    while missing and (page :=",
+                "    while False and (page :=",
+            ),
             ("worker/pipeline/publish.py", "posting, part.random_id)", "posting, secrets.randbits(63))"),
         ),
         "tests/crash/test_race.py::test_a_message_applied_without_an_answer_is_adopted_not_sent_again",
@@ -84,6 +88,129 @@ MUTANTS = [
             ),
         ),
         "tests/crash/test_race.py::test_two_processes_held_at_the_point_of_upload_make_one_message",
+    ),
+    Mutant(
+        "a part that failed is passed over",
+        (
+            (
+                "worker/pipeline/publish.py",
+                "            await _send_part(deps, claim, intent, part.plan, channel, content)\n",
+                (
+                    '            with __import__("contextlib").suppress(Exception):\n'
+                    "                await _send_part(deps, claim, intent, part.plan, channel, content)\n"
+                ),
+            ),
+        ),
+        "tests/crash/test_parts.py::test_a_part_that_is_refused_holds_back_those_after_it",
+    ),
+    Mutant(
+        "a busy lock ends the set as if it were a duplicate",
+        (
+            (
+                "worker/pipeline/run.py",
+                "reason=str(error), wait_seconds=error.seconds)",
+                'reason=str(error), wait_seconds=0, give_up=type(error).__name__ == "BusyError")',
+            ),
+        ),
+        "tests/crash/test_waiting.py::test_a_busy_content_is_looked_at_again_later_never_given_up",
+    ),
+    Mutant(
+        "the content's lock is taken on a pooled connection",
+        (
+            (
+                "worker/pipeline/deduplicate.py",
+                "await deps.locks.try_content(content_hash)",
+                'await _pooled(deps, content_hash, "pg_try_advisory_lock")',
+            ),
+            (
+                "worker/pipeline/deduplicate.py",
+                "await deps.locks.release_content(content_hash)",
+                'await _pooled(deps, content_hash, "pg_advisory_unlock")',
+            ),
+            (
+                "worker/pipeline/deduplicate.py",
+                "@contextlib.asynccontextmanager\nasync def only",
+                (
+                    "async def _pooled(deps, content_hash, function):\n"
+                    "    from worker.domain.content import lock_key\n"
+                    "    async with deps.database.reading() as connection:\n"
+                    '        query = f"SELECT {function}({lock_key(content_hash)})"\n'
+                    "        return (await connection.exec_driver_sql(query)).scalar_one()\n\n\n"
+                    "@contextlib.asynccontextmanager\nasync def only"
+                ),
+            ),
+        ),
+        "tests/crash/test_waiting.py::test_a_content_is_locked_on_a_connection_that_nothing_else_uses",
+    ),
+    Mutant(
+        "the loser deletes messages that a package refers to",
+        (
+            (
+                "worker/store/removals.py",
+                "WHERE k.dest_channel_id = u.destination_id AND",
+                "WHERE false AND",
+            ),
+        ),
+        "tests/integration/store/test_removals.py::test_the_messages_of_a_package_are_never_left_over",
+    ),
+    Mutant(
+        "an intent is made beside a live one",
+        (
+            (
+                "worker/pipeline/deduplicate.py",
+                "    if intent is not None:",
+                "    if intent is not None and False:",
+            ),
+        ),
+        "tests/crash/test_waiting.py::test_an_open_intent_of_another_account_is_waited_for_by_name_and_longer_each_time",
+    ),
+    Mutant(
+        "a commit whose answer was lost is taken for a failure",
+        (("worker/pipeline/record.py", "    except OutcomeUnknownError:", "    except ZeroDivisionError:"),),
+        "tests/integration/store/test_removals.py::test_a_stub_whose_commit_got_no_answer_is_read_back_and_counts",
+    ),
+    Mutant(
+        "no access is taken for gone",
+        (
+            (
+                "worker/recovery/withdrawal.py",
+                "if held else Judged(standing, (), changed, absent)",
+                "if True else Judged(standing, (), changed, absent)",
+            ),
+        ),
+        "tests/unit/recovery/test_withdrawal.py::test_nothing_is_gone_where_nothing_could_be_read",
+    ),
+    Mutant(
+        "parts are cut anew before it is known which were sent",
+        (
+            (
+                "worker/recovery/intents.py",
+                "        intent = await look_above_floor(deps, intent)\n",
+                (
+                    "        intent = await _fit(deps, intent)\n"
+                    "        intent = await look_above_floor(deps, intent)\n"
+                ),
+            ),
+            (
+                "worker/recovery/intents.py",
+                'if any(part.state != "planned" for part in too_large):',
+                "if False:",
+            ),
+            ("worker/recovery/intents.py", 'if part.state == "planned"]', 'if part.state != "sent"]'),
+            ("worker/store/open_intents.py", "AND state = 'planned'\"", "AND state <> 'sent'\""),
+        ),
+        "tests/crash/test_parts.py::test_a_part_that_was_sent_unheard_is_found_before_anything_is_cut_anew",
+    ),
+    Mutant(
+        "an account is taken over while a worker runs it",
+        (
+            (
+                "worker/recovery/take_over.py",
+                "if not await deps.locks.try_account(account_id):",
+                "if await deps.locks.try_account(account_id) is None:",
+            ),
+        ),
+        "tests/crash/test_take_over.py::test_an_account_that_a_worker_runs_is_not_taken_over",
     ),
 ]
 

@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,6 +81,7 @@ class World:
     facts: dict
     admin: SandboxAdmin
     workers: Workers
+    telegram: "Telegram"
     sources: list[int] = field(default_factory=list)
     destination: int = 0
     posted: int = 0
@@ -244,36 +245,50 @@ class World:
             assert [secret for secret in secrets if secret in text] == [], log
 
 
-@contextlib.contextmanager
-def running_sandbox(folder: Path) -> Iterator[dict]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(folder)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        yield json.loads(process.stdout.readline())
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
+class Telegram:
+    """A loopback Telegram that may be killed; it comes back on the same ports with the same ledger."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process, self.facts = self._start()
+
+    def _start(self) -> tuple[subprocess.Popen, dict]:
+        command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        return process, json.loads(process.stdout.readline())
+
+    def restart(self) -> None:
+        """Kill it where it stands, and start it again."""
+        self._process.kill()
+        self._process.wait(timeout=10)
+        self._process, self.facts = self._start()
+
+    def close(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(timeout=10)
 
 
 @contextlib.asynccontextmanager
 async def open_world(folder: Path, database_url: str, phones: Sequence[str] = PHONES) -> AsyncIterator[World]:
     """Some accounts, two sources that all can read, one destination that all can write to."""
-    with running_sandbox(folder / "telegram") as facts, contextlib.closing(Workers(folder)) as workers:
+    with (
+        contextlib.closing(Telegram(folder / "telegram")) as telegram,
+        contextlib.closing(Workers(folder)) as workers,
+    ):
+        facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        world = World(folder, database_url, facts, admin, workers)
+        world = World(folder, database_url, facts, admin, workers, telegram)
         for phone in phones:
             await admin.create_account(phone, "Ada")
         for title in ("First", "Second"):
             world.sources.append((await admin.create_channel(title, members=list(phones)))["channel_id"])
         world.destination = (await admin.create_channel("Library", admins=list(phones)))["channel_id"]
-        await _log_in(world, phones)
+        await log_in_to(world, phones)
         yield world
 
 
-async def _log_in(world: World, phones: Sequence[str]) -> None:
+async def log_in_to(world: World, phones: Sequence[str] = PHONES) -> None:
+    """Log these accounts in on the world's database, and choose its channels."""
     settings = Settings.model_validate(
         {
             "telegram": {

@@ -23,6 +23,8 @@ COMMANDS = {
     "packages": "See and search what has been published.",
     "sets": "See what becomes of each archive, and why it waits; try one again, or leave it out.",
     "fetch": "Restore the original files of PACKAGE (its number or content hash) and check them.",
+    "verify": "Compare the destination with the database, both ways.",
+    "rebuild": "Make the database anew from the messages of the destination.",
     "archives": "Look at archives on disk the way the fleet does.",
     "db": "Set up, upgrade and look at the database.",
     "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",

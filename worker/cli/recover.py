@@ -1,35 +1,144 @@
-"""``worker recover``: what to run after a crash."""
+"""``worker recover``: what to run after a crash, and whenever something looks wrong."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from worker.cli.opening import opened, readable_errors, upgrade_embedded
-from worker.cli.working import work
+from worker.cli.errand import shown
+from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
 from worker.fleet.account import Mode
+from worker.fleet.asking import Wish, fulfil
+from worker.fleet.process import open_process
+from worker.fleet.scheduler import run_fleet, sweep_leftovers
+from worker.recovery.account import Extent
+from worker.recovery.findings import Findings, Kind
+from worker.recovery.leftovers import look_at_leftovers
+from worker.store.accounts import find_account
+from worker.store.open_intents import begun_by
+from worker.store.reach import holder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from worker.fleet.account import Report
+    from worker.fleet.process import Process
+    from worker.store.database import Database
+
+_GOOD = {"finished", "stopped", "elsewhere"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was found, and how each account's part of it ended."""
+
+    findings: Findings
+    reports: list[Report]
+    dry_run: bool
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if all(report.outcome in _GOOD for report in self.reports) else 1
+
+    def document(self) -> dict[str, object]:
+        """For ``--json``."""
+        accounts = [
+            {"account": report.account_id, "outcome": report.outcome, "reason": report.reason}
+            for report in self.reports
+        ]
+        return {"dry_run": self.dry_run, **self.findings.document(), "accounts": accounts}
+
+    def print(self) -> None:
+        """For a person: every kind with its figures, then what has a name."""
+        if self.dry_run:
+            click.echo("dry run: nothing is changed")
+        for kind in Kind:
+            counts = {o: n for (of, o), n in self.findings.counts.items() if of is kind}
+            figures = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+            click.echo(f"{kind.value}: {figures or 'nothing to do'}")
+        for item in self.findings.listed:
+            click.echo(f"  {item.what}: {item.outcome}")
+        for report in self.reports:
+            if report.outcome not in _GOOD:
+                click.echo(f"account {report.account_id}: {report.outcome} ({report.reason})")
 
 
 @click.command()
+@click.option("--dry-run", is_flag=True, help="Say what is wrong and what would be done; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--take-over", metavar="ACCOUNT", help="Let others finish what this account has begun.")
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Only this account; repeatable.")
-def recover(*, as_json: bool, phones: tuple[str, ...]) -> None:
+def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tuple[str, ...]) -> None:
     """Put right what a crash left: dead claims, begun uploads, pending metadata, files.
 
-    Safe beside a running fleet: accounts that another worker runs are left to it.
+    Packages are compared with the destination as well: messages that are gone, that no row knows, or that
+    stand there twice. Safe beside a running fleet: accounts that another worker runs are left to it. A dry
+    run signs in to look, and writes down nothing but that it did.
 
     \b
     Examples:
       worker recover
-      worker recover --json
+      worker recover --dry-run --json
+      worker recover --take-over +10000000001
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
-        worked = asyncio.run(work(place, Mode(once=True, new_work=False), phones))
+        recovered = asyncio.run(_recover(place, take_over, phones, dry_run=dry_run))
         if as_json:
-            click.echo(json.dumps(worked.document(), indent=2))
+            click.echo(json.dumps(recovered.document(), indent=2))
         else:
-            worked.print()
-        raise SystemExit(worked.exit_code)
+            recovered.print()
+        raise SystemExit(recovered.exit_code)
+
+
+async def _recover(
+    place: Opened, take_over: str | None, phones: Sequence[str], *, dry_run: bool
+) -> Recovered:
+    async with database(place.address) as known, open_process(place.settings, known) as process:
+        asked = () if take_over is None else ((await find_account(known, take_over)).id,)
+        findings = await _sweep(process, dry_run=dry_run)
+        extent = Extent(thorough=True, dry_run=dry_run, take_over=asked)
+        reports = await run_fleet(process, Mode(once=True, new_work=False, recovery=extent), phones)
+        for report in reports:
+            findings.merge(report.findings)
+            if report.outcome == "elsewhere":
+                holder = await holder_of(known, report.account_id)
+                findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
+        if all(report.outcome == "elsewhere" for report in reports):
+            findings.merge(await _ask_a_worker(process, extent))
+        if not dry_run:
+            await _note_what_stays(known, findings, asked)
+    return Recovered(findings, reports, dry_run)
+
+
+async def _sweep(process: Process, *, dry_run: bool) -> Findings:
+    findings = Findings()
+    if dry_run:
+        silent = process.settings.lease.lease_secs
+        swept = await look_at_leftovers(process.database, process.workspace, silent_seconds=silent)
+    else:
+        swept = await sweep_leftovers(process)
+    findings.add(Kind.RUN, "to be closed" if dry_run else "closed", swept.runs_closed)
+    findings.add(Kind.CLAIM, "to be released" if dry_run else "released", swept.claims_released)
+    findings.add(Kind.FOLDER, "to be removed" if dry_run else "removed", swept.folders_removed)
+    return findings
+
+
+async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
+    """No account is free: one of the workers looks, between what it does anyway."""
+    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over)}
+    wish = Wish(kind="recover", channels=[], arguments=lambda: arguments, asked_by=person())
+    with shown(quiet=True, of_bytes=False) as counter:
+        return Findings.of_document(await fulfil(process, wish, counter))
+
+
+async def _note_what_stays(known: Database, findings: Findings, asked: tuple[int, ...]) -> None:
+    """What nobody could take over stays where it is, and a person should hear of it."""
+    for account_id in asked:
+        for begun in await begun_by(known, account_id, at_once=True, claimed=True):
+            holder = await holder_of(known, account_id)
+            findings.note(Kind.UPLOAD, begun.set_name, f"not taken over: account {account_id} is {holder}'s")

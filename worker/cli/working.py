@@ -32,34 +32,13 @@ class Worked:
     def exit_code(self) -> int:
         return 0 if all(report.outcome in _GOOD for report in self.reports) else 1
 
-    def document(self) -> dict[str, object]:
-        """For ``--json``."""
-        return {
-            "accounts": [
-                {
-                    "account": report.account_id,
-                    "outcome": report.outcome,
-                    "reason": report.reason,
-                    "intents_finished": report.intents_finished,
-                    "metadata_completed": report.metadata_completed,
-                }
-                for report in self.reports
-            ],
-            "sets": self.counts,
-            "waiting": [
-                {"set": item.set_id, "name": item.name, "state": item.state, "reason": item.reason}
-                for item in self.waiting
-            ],
-        }
-
     def print(self) -> None:
         """For a person."""
         for report in self.reports:
-            done = []
-            if report.intents_finished:
-                done.append(f"{report.intents_finished} begun uploads finished")
-            if report.metadata_completed:
-                done.append(f"{report.metadata_completed} listings completed")
+            done = [
+                f"{kind.value} {outcome}: {count}"
+                for (kind, outcome), count in sorted(report.findings.counts.items())
+            ]
             detail = "; ".join([*done, *([report.reason] if report.reason else [])])
             click.echo(f"account {report.account_id}: {report.outcome}{f' ({detail})' if detail else ''}")
         click.echo(

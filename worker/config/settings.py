@@ -79,6 +79,7 @@ class FleetSettings(_Table):
     retry_base_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="first back-off of a failed set")
     retry_cap_secs: Annotated[float, Field(gt=0)] = Field(21600.0, description="longest back-off of a set")
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
+    republish_deleted: bool = Field(False, description="publish again what a person deleted there")
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 MAX_LENGTH = 400
 _VERSION = "af1"
+_PART_NUMBER = re.compile(r"\.[0-9]{3,}$")
 _LINE = re.compile(
     r"^af1 (?P<hash>[A-Za-z0-9_-]{43}) (?P<total>\d+) (?P<offset>\d+)\+(?P<length>\d+) "
     r"(?P<index>\d+):(?P<size>\d+) (?P<channel>-?\d+)/(?P<message>\d+)/(?P<document>-?\d+) (?P<name>.*)$",
@@ -35,6 +36,12 @@ class Marker:
     source_channel: int
     source_message: int
     source_document: int
+
+    def original_name(self, sent_as: str) -> str:
+        """The file's name; where the line had no room for all of it, as the message's own file tells."""
+        if len(self.line()) < MAX_LENGTH:
+            return self.file_name
+        return sent_as if self.length == self.file_size else _PART_NUMBER.sub("", sent_as)
 
     def line(self) -> str:
         """The marker as it stands in a caption."""

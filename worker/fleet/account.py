@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way
@@ -21,8 +21,8 @@ from worker.flow.outbox_ops import Lane
 from worker.log import bound, get_logger
 from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
-from worker.recovery.intents import finish_open_intents
-from worker.recovery.metadata import complete_pending
+from worker.recovery.account import Extent, recover_account
+from worker.recovery.findings import Findings
 from worker.store import accounts, channels, proxies, sets, workers
 from worker.store.account_secrets import forget_key, keep_key
 from worker.telegram.connections import TransferBounds
@@ -47,6 +47,7 @@ class Mode:
 
     once: bool
     new_work: bool = True
+    recovery: Extent = field(default_factory=Extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,7 @@ class Report:
     account_id: int
     outcome: str
     reason: str = ""
-    intents_finished: int = 0
-    metadata_completed: int = 0
+    findings: Findings = field(default_factory=Findings)
 
 
 async def run_account(process: Process, account: Account, mode: Mode) -> Report:
@@ -91,8 +91,9 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
         raise
     finally:
         if lease.is_trusted:
-            # Whatever was under way is nobody's now.
-            await sets.release_claims_of(process.database, account.id)
+            if not mode.recovery.dry_run:
+                # Whatever was under way is nobody's now.
+                await sets.release_claims_of(process.database, account.id)
             await workers.end_run(process.database, run_id, outcome, reason or None)
     return replace(report, outcome=outcome)
 
@@ -183,23 +184,21 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
-    finished = completed = 0
+    findings = Findings()
     while True:
-        # Between rounds nobody works on anything: a claim that is left had its answer lost on the way.
-        await sets.release_claims_of(deps.database, deps.account.id)
+        if not mode.recovery.dry_run:
+            # Between rounds nobody works on anything: a claim that is left had its answer lost on the way.
+            await sets.release_claims_of(deps.database, deps.account.id)
         # A person who asks for recovery means it; a pause is for what the fleet does by itself.
         resting = mode.new_work and await _is_paused(process, deps)
         if resting:
             log.info("account.rests")
         else:
-            finished += await finish_open_intents(deps)
-            completed += await complete_pending(deps)
+            findings.merge(await recover_account(deps, mode.recovery))
         if mode.new_work and not resting:
             await run_round(process, deps)
         if mode.once or process.stopping.is_set():
-            return Report(
-                deps.account.id, "finished", intents_finished=finished, metadata_completed=completed
-            )
+            return Report(deps.account.id, "finished", findings=findings)
         await process.wait_for_work(await _until_next_round(process, deps))
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.recovery.account import recover_as_asked
+from worker.recovery.rebuild import rebuild
 from worker.recovery.restore import restore
+from worker.recovery.verify import verify
 
 if TYPE_CHECKING:
     from worker.recovery.errand import Executor
 
 EXECUTORS: dict[str, Executor] = {
+    "rebuild": rebuild,
+    "recover": recover_as_asked,
     "restore": restore,
+    "verify": verify,
 }

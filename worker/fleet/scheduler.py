@@ -35,6 +35,8 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
     Once: with every account that no other worker runs. Otherwise with this worker's share of them, which
     changes as workers come and go.
     """
+    if mode.recovery.dry_run:
+        return await _run_once(process, mode, await _choose(process, mode, only))
     await sweep_leftovers(process)
     chores = [
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
@@ -65,7 +67,10 @@ async def _end(chores: list[asyncio.Task[None]]) -> None:
 
 async def _choose(process: Process, mode: Mode, only: Collection[str]) -> list[Account]:
     chosen = [
-        account for account in await ready_accounts(process.database) if not only or account.phone in only
+        account
+        for account in await ready_accounts(process.database)
+        # An account whose work is to be taken over is locked by whoever takes it, not run.
+        if (not only or account.phone in only) and account.id not in mode.recovery.take_over
     ]
     if not chosen:
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")

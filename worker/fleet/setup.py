@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import (
     AccountUnusableError,
+    FleetError,
     NotBeforeError,
     PasswordNeededError,
     RefusedError,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from worker.errors import BusyError
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
+from worker.store.withdrawals import is_withdrawn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,6 +31,11 @@ class Cleared:
     content_hash: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The content was published, a person deleted it, and the settings say to leave it at that."""
+
+
 @contextlib.asynccontextmanager
 async def only_publisher(deps: Deps, content_hash: bytes) -> AsyncIterator[None]:
     """Be the only one in the fleet who may publish this content. Busy means: look again later."""
@@ -44,12 +50,14 @@ async def only_publisher(deps: Deps, content_hash: bytes) -> AsyncIterator[None]
             await deps.locks.release_content(content_hash)
 
 
-async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Cleared:
+async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined | Cleared:
     """Look again, now that nobody else can publish it."""
     async with deps.database.reading() as connection:
         package_id = await package_with(connection, content_hash)
         if package_id is not None:
             return Duplicate(package_id)
+        if not deps.settings.fleet.republish_deleted and await is_withdrawn(connection, content_hash):
+            return Declined()
         intent = await live_intent_for(connection, content_hash)
     if intent is not None:
         fleet = deps.settings.fleet

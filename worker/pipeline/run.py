@@ -16,14 +16,16 @@ from worker.errors import (
     SetFailedError,
 )
 from worker.log import bound, get_logger
-from worker.pipeline.deduplicate import Duplicate, deduplicate, only_publisher
+from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
+from worker.pipeline.known import known_package
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.channels import destination_of
 from worker.store.sets import hand_back, mark_duplicate
+from worker.store.withdrawals import decline
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
@@ -54,24 +56,34 @@ async def attempt(deps: Deps, claim: Claim) -> str:
 
 async def _work(deps: Deps, claim: Claim) -> str:
     # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
+    if (package_id := await known_package(deps, claim)) is not None:
+        await mark_duplicate(deps.database, claim, package_id)
+        return "duplicate"
     await destination_of(deps.database, deps.account.id)
     if claim.content_hash is not None:
         known = await deduplicate(deps, claim.content_hash)
-        if isinstance(known, Duplicate):
-            await mark_duplicate(deps.database, claim, known.package_id)
-            return "duplicate"
+        if not isinstance(known, Cleared):
+            return await _leave(deps, claim, known)
     fetched = await fetch(deps, claim)
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
     async with only_publisher(deps, fetched.content_hash):
         verdict = await deduplicate(deps, fetched.content_hash)
-        if isinstance(verdict, Duplicate):
-            await mark_duplicate(deps.database, claim, verdict.package_id)
-            return "duplicate"
+        if not isinstance(verdict, Cleared):
+            return await _leave(deps, claim, verdict)
         intent = await intend(deps, claim, verdict.content_hash)
         intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
         package_id = await record(deps, claim, intent)
     await index_fetched(deps, package_id, fetched)
     return "published"
+
+
+async def _leave(deps: Deps, claim: Claim, verdict: Duplicate | Declined) -> str:
+    """There is nothing to publish."""
+    if isinstance(verdict, Duplicate):
+        await mark_duplicate(deps.database, claim, verdict.package_id)
+        return "duplicate"
+    await decline(deps.database, claim)
+    return "skipped"
 
 
 async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:

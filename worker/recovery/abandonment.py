@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def abandon(deps: Deps, claim: Claim, intent: Intent) -> None:
+async def abandon(deps: Deps, claim: Claim, intent: Intent) -> str:
     """Remove what a given-up intent sent, then end it and fail its set with the same reason."""
     removed = await remove_sent(deps, intent)
-    await _end(deps, claim, intent, removed)
+    return await _end(deps, claim, intent, removed)
 
 
-async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: NoAccessError) -> None:
+async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: NoAccessError) -> str:
     """This account cannot read the destination. That alone proves nothing; another one may.
 
     The destination counts as gone only when a person has chosen another one and no account reads it.
@@ -42,7 +42,7 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     reason = "its destination is gone: no account can read it"
     intent = await open_intents.give_up(deps.database, intent, reason)
     # What it sent lies where nobody can delete it; the record of it stays, should the channel open again.
-    await _end(deps, claim, intent, 0)
+    return await _end(deps, claim, intent, 0)
 
 
 async def find_copy(deps: Deps, intent: Intent) -> int | None:
@@ -60,7 +60,8 @@ async def find_copy(deps: Deps, intent: Intent) -> int | None:
     return None
 
 
-async def _end(deps: Deps, claim: Claim, intent: Intent, removed: int) -> None:
+async def _end(deps: Deps, claim: Claim, intent: Intent, removed: int) -> str:
     await open_intents.abandon(deps.database, intent, claim)
     log.warning("intent.abandoned", upload=intent.upload_id, reason=intent.reason, removed=removed)
     deps.watcher.set_given_up(claim.name, intent.reason or "")
+    return f"given up: {intent.reason}"

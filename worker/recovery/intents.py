@@ -26,10 +26,11 @@ from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched
 from worker.recovery.abandonment import abandon, destination_closed, find_copy
+from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
 from worker.store import open_intents
-from worker.store.sets import claim_set, postpone
+from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
@@ -40,36 +41,33 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def finish_open_intents(deps: Deps, *, at_once: bool = False) -> int:
-    """End every upload that this account has begun and that need not wait, oldest first; how many ended.
+async def finish_open_intents(deps: Deps, findings: Findings | None = None, *, at_once: bool = False) -> None:
+    """End every upload that this account has begun and that need not wait, oldest first.
 
     ``at_once`` is for a person who asks: what was told to wait is looked at too.
     """
-    ended = 0
+    findings = findings or Findings()
     for begun in await open_intents.begun_by(deps.database, deps.account.id, at_once=at_once):
         try:
-            await _finish(deps, begun)
-            ended += 1
+            findings.note(Kind.UPLOAD, begun.set_name, await _finish(deps, begun))
         except FenceLostError as error:
             log.info("intent.not_ours", upload=begun.upload_id, reason=str(error))
         except (LeaseLostError, AccountUnusableError):
             raise
         except FleetError as error:
             log.warning("intent.waits", upload=begun.upload_id, reason=str(error))
-    return ended
+            findings.note(Kind.UPLOAD, begun.set_name, f"waits: {error}")
 
 
-async def _finish(deps: Deps, begun: Begun) -> None:
+async def _finish(deps: Deps, begun: Begun) -> str:
     # The lock comes before the fence: an upload that this very process is at must not lose it.
     async with only_publisher(deps, begun.content_hash):
         intent = await open_intents.own(deps.database, begun.upload_id, deps.account.id)
         claim = await claim_set(deps.database, deps.account.id, deps.worker_id, intent.set_id)
         if claim is None:
-            error = BusyError("a copy of it is being worked on", seconds=deps.settings.fleet.busy_retry_secs)
-            await postpone(deps.database, intent.set_id, error.what, error.seconds)
-            raise error
+            raise BusyError("a copy of it is being worked on", seconds=deps.settings.fleet.busy_retry_secs)
         try:
-            await _end(deps, claim, intent)
+            return await _end(deps, claim, intent)
         except (LeaseLostError, AccountUnusableError):
             raise
         except FleetError as error:
@@ -79,27 +77,25 @@ async def _finish(deps: Deps, begun: Begun) -> None:
             await deps.workspace.remove(claim.set_id, claim.fence)
 
 
-async def _end(deps: Deps, claim: Claim, intent: Intent) -> None:
+async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
         intent = await look_above_floor(deps, intent)
     except NoAccessError as error:
-        await destination_closed(deps, claim, intent, error)
-        return
+        return await destination_closed(deps, claim, intent, error)
     if intent.reason is not None:
-        await abandon(deps, claim, intent)
-        return
+        return await abandon(deps, claim, intent)
     if intent.is_sent:
         await record(deps, claim, intent)
-        return
+        return "finished"
     intent = await _fit(deps, intent)
     try:
         fetched = await _fetch_same(deps, claim, intent)
     except (SourceGoneError, NoAccessError) as error:
-        await _without_source(deps, claim, intent, error)
-        return
+        return await _without_source(deps, claim, intent, error)
     intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
     package_id = await record(deps, claim, intent)
     await index_fetched(deps, package_id, fetched)
+    return "finished"
 
 
 async def _fit(deps: Deps, intent: Intent) -> Intent:
@@ -128,7 +124,7 @@ async def _fetch_same(deps: Deps, claim: Claim, intent: Intent) -> Fetched:
     return fetched
 
 
-async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: FleetError) -> None:
+async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: FleetError) -> str:
     """The bytes cannot be had here: from a copy if there is one, otherwise the intent ends or waits."""
     copy = await find_copy(deps, intent)
     if copy is not None:
@@ -138,4 +134,4 @@ async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: Fleet
     if not isinstance(error, SourceGoneError):
         raise error
     intent = await open_intents.give_up(deps.database, intent, error.what)
-    await abandon(deps, claim, intent)
+    return await abandon(deps, claim, intent)

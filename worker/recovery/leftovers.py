@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.store.sets import release_dead_claims, unfinished_among
-from worker.store.workers import bury_dead_workers, dead_among
+from worker.store.sets import dead_claims, release_dead_claims, unfinished_among
+from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -31,3 +31,11 @@ async def sweep(database: Database, workspace: Workspace, *, silent_seconds: flo
     keep = await unfinished_among(database, workspace.sets_of(dead)) if dead else set()
     folders = await workspace.remove_of(dead, keep=keep)
     return Swept(runs, claims, folders)
+
+
+async def look_at_leftovers(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
+    """What ``sweep`` would put right, with nothing touched."""
+    silent = await silent_workers(database, silent_seconds)
+    mine = workspace.others()
+    dead = {*await dead_among(database, mine), *(worker for worker in mine if worker in silent)}
+    return Swept(await open_runs_of(database, silent), await dead_claims(database, silent), len(dead))

@@ -6,6 +6,7 @@ intent's fence, and names a message that an intent recorded and no package refer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.domain.marker import find_marker
@@ -16,6 +17,8 @@ from worker.store import removals, uploads
 from worker.store.channels import channel_ref
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
     from worker.store.removals import Removable
@@ -24,8 +27,31 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message that turned out to be a part of an intent."""
+
+    ordinal: int
+    message_id: int
+    document_id: int
+
+
 async def look_above_floor(deps: Deps, intent: Intent) -> Intent:
     """Write down the messages of this intent that are at the destination already."""
+    async for found in find_above_floor(deps, intent):
+        await uploads.mark_sent(
+            deps.database,
+            intent,
+            found.ordinal,
+            message_id=found.message_id,
+            document_id=found.document_id,
+        )
+        log.info("intent.adopted", upload=intent.upload_id, part=found.ordinal, message=found.message_id)
+    return await uploads.reload(deps.database, intent)
+
+
+async def find_above_floor(deps: Deps, intent: Intent) -> AsyncIterator[Found]:
+    """Messages of this intent that nobody has written down, oldest first."""
     missing = {part.plan.offset: part for part in intent.parts if part.state != "sent"}
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
     cursor = intent.floor_id
@@ -36,11 +62,7 @@ async def look_above_floor(deps: Deps, intent: Intent) -> Intent:
                 continue
             part, document = found
             del missing[part.plan.offset]
-            await uploads.mark_sent(
-                deps.database, intent, part.plan.ordinal, message_id=cursor, document_id=document.document_id
-            )
-            log.info("intent.adopted", upload=intent.upload_id, part=part.plan.ordinal, message=cursor)
-    return await uploads.reload(deps.database, intent)
+            yield Found(part.plan.ordinal, cursor, document.document_id)
 
 
 def _part_in(

@@ -7,13 +7,18 @@ one of them and the account's row still names this owner; until then whoever ask
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, TypeVar
 
 from worker.errors import LeaseLostError, RetryableError
 from worker.log import get_logger
 from worker.store.leases import END_SILENT_OWNER, RENEW, Tenure
 from worker.store.locks import LockSession
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
 log = get_logger(__name__)
+K = TypeVar("K", int, bytes)
 
 
 class AccountLocks:
@@ -25,6 +30,7 @@ class AccountLocks:
         self._answer_within = answer_within
         self._session = session
         self._contents: set[bytes] = set()
+        self._guests: set[int] = set()
         self._settled = asyncio.Event()
         self._given_up = ""
         self._tenure: Tenure | None = None
@@ -70,26 +76,42 @@ class AccountLocks:
 
     async def try_content(self, content_hash: bytes) -> bool:
         """Become the only one that may publish this content, or learn at once that another one may."""
-        while content_hash not in self._contents:
+        return await self._try(content_hash, self._contents, LockSession.try_content)
+
+    async def try_account(self, account_id: int) -> bool:
+        """Hold another account too, as whoever finishes its work must, or learn at once that it is run."""
+        return await self._try(account_id, self._guests, LockSession.try_account)
+
+    async def _try(self, key: K, held: set[K], ask: Callable[[LockSession, K], Awaitable[bool]]) -> bool:
+        # Advisory locks are re-entrant within a session: asking twice would succeed twice.
+        while key not in held:
             session = await self.certain()
             try:
-                granted = await session.try_content(content_hash)
+                granted = await ask(session, key)
             except LeaseLostError:
                 continue
             if session is not self._session or session.lost.is_set():
                 # Granted by a connection that is gone by the time its answer is heard.
                 continue
             if granted:
-                self._contents.add(content_hash)
+                held.add(key)
             return granted
         return False
 
     async def release_content(self, content_hash: bytes) -> None:
         """Let others publish it; called once for each lock that was granted."""
         self._contents.remove(content_hash)
+        await self._release(content_hash, LockSession.release_content)
+
+    async def release_account(self, account_id: int) -> None:
+        """Let others run that account; called once for each lock that was granted."""
+        self._guests.remove(account_id)
+        await self._release(account_id, LockSession.release_account)
+
+    async def _release(self, key: K, release: Callable[[LockSession, K], Awaitable[None]]) -> None:
         if not self.in_doubt:
             try:
-                await self._session.release_content(content_hash)
+                await release(self._session, key)
             except LeaseLostError as error:
                 log.info("lock.gone_with_its_connection", reason=str(error))
 
@@ -115,10 +137,10 @@ class AccountLocks:
 
     async def _regain(self) -> bool:
         session = await LockSession.open(self._address, answer_within=self._answer_within)
-        wanted = set(self._contents)
+        contents, guests = set(self._contents), set(self._guests)
         try:
             await session.end_session(self._session.name)
-            await self._hold_again(session, wanted)
+            await _hold_again(session, {self._account_id} | guests, contents)
             owner = await self._beat(session)
         except BaseException:
             await session.close()
@@ -130,16 +152,11 @@ class AccountLocks:
         self._settle()
         await lost.close()
         # Let go of meanwhile, by somebody who had no connection to say it on.
-        for content_hash in wanted - self._contents:
+        for content_hash in contents - self._contents:
             await session.release_content(content_hash)
+        for account_id in guests - self._guests:
+            await session.release_account(account_id)
         return True
-
-    async def _hold_again(self, session: LockSession, contents: set[bytes]) -> None:
-        if not await session.try_account(self._account_id):
-            raise RetryableError("another session holds the account's lock")
-        for content_hash in contents:
-            if not await session.try_content(content_hash):
-                raise RetryableError("another session holds the lock of a content")
 
     def give_up(self, reason: str) -> None:
         """Nothing is held from here on, whatever the connection says; whoever waits is told so."""
@@ -153,3 +170,12 @@ class AccountLocks:
     async def close(self) -> None:
         """Give everything back."""
         await self._session.close()
+
+
+async def _hold_again(session: LockSession, account_ids: set[int], contents: set[bytes]) -> None:
+    for account_id in account_ids:
+        if not await session.try_account(account_id):
+            raise RetryableError("another session holds an account's lock")
+    for content_hash in contents:
+        if not await session.try_content(content_hash):
+            raise RetryableError("another session holds the lock of a content")

@@ -76,3 +76,13 @@ async def end_tenure(database: Database, tenure: Tenure) -> None:
             """),
             {"account": tenure.account_id, "worker": tenure.worker_id, "epoch": tenure.epoch},
         )
+
+
+async def lease_left(database: Database, account_id: int) -> float:
+    """How long connections of the last owner that ended without a word may still be open, in seconds."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT greatest(0, coalesce(extract(epoch FROM lease_until - fleet_now()), 0))::float8
+            FROM accounts WHERE id = :account
+        """)
+        return float((await connection.execute(query, {"account": account_id})).scalar_one())

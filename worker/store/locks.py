@@ -70,6 +70,11 @@ class LockSession:
                 await self.ask("SELECT pg_try_advisory_lock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
             )
 
+    async def release_account(self, account_id: int) -> None:
+        """Let others run an account that was locked beside this session's own."""
+        with faults.around("lock.account_release"):
+            await self.ask("SELECT pg_advisory_unlock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
+
     async def try_content(self, content_hash: bytes) -> bool:
         """Become the only one that may publish this content, or learn at once that another one may.
 

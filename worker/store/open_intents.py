@@ -42,7 +42,8 @@ _BEGUN = """
 # Both rely on uploads_open_by_account.
 _OF_ACCOUNT = text(
     _BEGUN.format(
-        which="u.account_id = :account AND s.state = 'ready' AND (:at_once OR s.not_before <= fleet_now())"
+        which="""u.account_id = :account AND (:at_once OR s.not_before <= fleet_now())
+        AND (s.state = 'ready' OR :claimed)"""
     )
 )
 # The bytes that are still missing must be within this account's reach: in the same set, or in a copy of it.
@@ -69,10 +70,16 @@ async def count_begun(database: Database, account_id: int) -> int:
         return int((await connection.execute(query, {"account": account_id})).scalar_one())
 
 
-async def begun_by(database: Database, account_id: int, *, at_once: bool = False) -> list[Begun]:
-    """What this account may go on with, oldest first; ``at_once`` includes what was told to wait."""
+async def begun_by(
+    database: Database, account_id: int, *, at_once: bool = False, claimed: bool = False
+) -> list[Begun]:
+    """What this account may go on with, oldest first.
+
+    ``at_once`` includes what was told to wait, ``claimed`` what somebody works on or died working on.
+    """
+    values = {"account": account_id, "at_once": at_once, "claimed": claimed}
     async with database.reading() as connection:
-        rows = await connection.execute(_OF_ACCOUNT, {"account": account_id, "at_once": at_once})
+        rows = await connection.execute(_OF_ACCOUNT, values)
         return [Begun(*row) for row in rows]
 
 

@@ -79,3 +79,13 @@ async def title_of(database: Database, channel_id: int) -> str:
     async with database.reading() as connection:
         query = text("SELECT title FROM channels WHERE id = :channel")
         return str((await connection.execute(query, {"channel": channel_id})).scalar_one())
+
+
+async def holder_of(database: Database, account_id: int) -> str:
+    """Which process runs this account, in words."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT w.host, w.pid FROM accounts a JOIN workers w ON w.id = a.worker_id WHERE a.id = :account
+        """)
+        row = (await connection.execute(query, {"account": account_id})).one_or_none()
+    return "another process" if row is None else f"process {row.pid} on {row.host}"

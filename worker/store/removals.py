@@ -35,7 +35,9 @@ _LEFT = f"""
     ORDER BY u.id, p.ordinal
 """
 _OF_UPLOAD = text(_LEFT.format(which="u.id = :upload"))
-_OF_ENDED = text(_LEFT.format(which="u.state <> 'open' AND u.id > :after") + " LIMIT :limit")
+_OF_ENDED = text(
+    _LEFT.format(which="u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)") + " LIMIT :limit"
+)
 _REMOVABLE = text(f"""
     SELECT 1 FROM uploads u JOIN upload_parts p ON p.upload_id = u.id
     WHERE u.id = :upload AND u.fence = :fence AND p.ordinal = :ordinal AND {_CONDITION}
@@ -49,10 +51,15 @@ async def left_of(database: Database, upload_id: int) -> list[Removable]:
         return [Removable(*row) for row in await connection.execute(_OF_UPLOAD, {"upload": upload_id})]
 
 
-async def left_of_ended(database: Database, after: int = 0, limit: int = 100) -> list[Removable]:
-    """What uploads above this number left at the destination when they ended, oldest first."""
+async def left_of_ended(database: Database, after: Removable | None, limit: int = 100) -> list[Removable]:
+    """What uploads left at the destination when they ended, oldest first, from ``after`` on."""
+    values = {
+        "upload": after.upload_id if after else 0,
+        "ordinal": after.ordinal if after else 0,
+        "limit": limit,
+    }
     async with database.reading() as connection:
-        rows = await connection.execute(_OF_ENDED, {"after": after, "limit": limit})
+        rows = await connection.execute(_OF_ENDED, values)
         return [Removable(*row) for row in rows]
 
 

@@ -236,19 +236,6 @@ async def wake_waiting(connection: AsyncConnection, content_hash: bytes) -> None
     await connection.execute(query, {"hash": content_hash})
 
 
-async def postpone(database: Database, set_id: int, reason: str, wait_seconds: float) -> None:
-    """Nobody has claimed the set, and nobody should look at it for a while."""
-    async with database.transaction("sets.postpone") as connection:
-        await connection.execute(
-            text("""
-                UPDATE archive_sets SET reason = :reason,
-                    not_before = fleet_now() + :wait * interval '1 second'
-                WHERE id = :set AND state = 'ready'
-            """),
-            {"set": set_id, "reason": reason, "wait": wait_seconds},
-        )
-
-
 async def release_dead_claims(database: Database) -> int:
     """Claims of workers that have ended become ready again; the next claim's fence shuts the dead one out."""
     async with database.transaction("sets.release_dead") as connection:
@@ -259,3 +246,13 @@ async def release_claims_of(database: Database, account_id: int) -> int:
     """Claims of an account whose lease we hold: nobody can be working on them."""
     async with database.transaction("sets.release_own") as connection:
         return (await connection.execute(_RELEASE_OWN, {"account": account_id})).rowcount
+
+
+async def dead_claims(database: Database, silent: list[UUID]) -> int:
+    """How many claims belong to workers that have ended, or to these, which nobody has heard of."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT count(*) FROM archive_sets s JOIN workers w ON w.id = s.claim_worker_id
+            WHERE s.state = 'claimed' AND (w.stopped_at IS NOT NULL OR w.id = ANY(:silent))
+        """)
+        return int((await connection.execute(query, {"silent": silent})).scalar_one())

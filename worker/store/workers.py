@@ -53,8 +53,15 @@ async def stopped(database: Database, worker_id: UUID) -> None:
 
 
 async def start_run(database: Database, worker_id: UUID, account_id: int) -> int:
-    """One account begins to work in this process."""
+    """One account begins to work in this process, whose lease shows that nobody else works with it."""
     async with database.transaction("runs.start") as connection:
+        await connection.execute(
+            text("""
+                UPDATE runs SET ended_at = fleet_now(), outcome = 'crashed', reason = 'its lease was lost'
+                WHERE account_id = :account AND ended_at IS NULL
+            """),
+            {"account": account_id},
+        )
         query = text("INSERT INTO runs (worker_id, account_id) VALUES (:worker, :account) RETURNING id")
         run_id: int = (
             await connection.execute(query, {"worker": worker_id, "account": account_id})
@@ -75,7 +82,10 @@ async def end_run(database: Database, run_id: int, outcome: str, reason: str | N
 
 
 async def bury_dead_workers(database: Database, silent_seconds: float) -> int:
-    """Close what silent workers left open: their runs, and their own rows. Claims follow from that."""
+    """Close what silent workers left open: their runs, and their own rows. Claims follow from that.
+
+    A worker that signed off may have left a run too, if its lease was lost before.
+    """
     async with database.transaction("workers.bury") as connection:
         result = await connection.execute(
             text("""
@@ -85,7 +95,8 @@ async def bury_dead_workers(database: Database, silent_seconds: float) -> int:
                     RETURNING id
                 )
                 UPDATE runs SET ended_at = fleet_now(), outcome = 'crashed', reason = 'the worker fell silent'
-                FROM dead WHERE runs.worker_id = dead.id AND runs.ended_at IS NULL
+                FROM workers w WHERE runs.worker_id = w.id AND runs.ended_at IS NULL
+                    AND (w.stopped_at IS NOT NULL OR w.id IN (SELECT id FROM dead))
             """),
             {"silent": silent_seconds},
         )
@@ -97,3 +108,20 @@ async def dead_among(database: Database, worker_ids: list[UUID]) -> list[UUID]:
     async with database.reading() as connection:
         query = text("SELECT id FROM workers WHERE id = ANY(:ids) AND stopped_at IS NOT NULL")
         return list((await connection.execute(query, {"ids": worker_ids})).scalars())
+
+
+async def silent_workers(database: Database, silent_seconds: float) -> list[UUID]:
+    """Workers that fell silent and were not buried yet."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT id FROM workers
+            WHERE stopped_at IS NULL AND heartbeat_at < fleet_now() - :silent * interval '1 second'
+        """)
+        return list((await connection.execute(query, {"silent": silent_seconds})).scalars())
+
+
+async def open_runs_of(database: Database, worker_ids: list[UUID]) -> int:
+    """How many runs of these workers were never closed."""
+    async with database.reading() as connection:
+        query = text("SELECT count(*) FROM runs WHERE worker_id = ANY(:ids) AND ended_at IS NULL")
+        return int((await connection.execute(query, {"ids": worker_ids})).scalar_one())

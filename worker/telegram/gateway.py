@@ -137,6 +137,17 @@ class Gateway:
         found = (to_message(message) for message in answer.messages)
         return {message.message_id: message for message in found if message is not None}
 
+    async def look_up(self, channel: ChannelRef, ids: Sequence[int]) -> dict[int, Message | None]:
+        """Those of these ids that hold something; None stands for a service message."""
+        answer = await self._call(
+            raw.functions.channels.GetMessages(
+                channel=_channel(channel), id=[raw.types.InputMessageID(id=number) for number in ids]
+            ),
+            channel,
+        )
+        held = (message for message in answer.messages if not isinstance(message, raw.types.MessageEmpty))
+        return {int(message.id): to_message(message) for message in held}
+
     async def document(self, channel: ChannelRef, message_id: int, document_id: int) -> Document:
         """The file of a message with a fresh reference; fails if the message no longer carries that file."""
         found = (await self.messages(channel, [message_id])).get(message_id)

@@ -91,7 +91,12 @@ class Workspace:
 
     def _sweep(self, worker_id: uuid.UUID, keep: Collection[int]) -> bool:
         folder = self._root / str(worker_id)
-        for path in [path for path in folder.iterdir() if _set_of(path) not in keep]:
+        try:
+            found = list(folder.iterdir())
+        except FileNotFoundError:
+            # Every process of this host sweeps: another one was quicker.
+            return False
+        for path in [path for path in found if _set_of(path) not in keep]:
             with faults.around("workspace.sweep"):
                 shutil.rmtree(path, ignore_errors=True)
                 path.unlink(missing_ok=True)

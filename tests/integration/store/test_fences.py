@@ -197,3 +197,13 @@ async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker
     await _intend(database, claim)
     await sets.hand_back(database, claim, reason="refused", wait_seconds=0, counts=True, give_up=True)
     assert await raw.fetchval("SELECT state FROM archive_sets") == "ready"
+
+
+async def test_a_run_whose_lease_was_lost_is_closed_by_the_next_one_and_by_the_sweep(database, raw, worker):
+    following = await _new_worker(database)
+    await workers.start_run(database, worker, 1)
+    left = await workers.start_run(database, following, 1)
+    assert [row["id"] for row in await raw.fetch("SELECT id FROM runs WHERE ended_at IS NULL")] == [left]
+    await workers.stopped(database, following)
+    assert await workers.bury_dead_workers(database, 30) == 1
+    assert await raw.fetch("SELECT id FROM runs WHERE ended_at IS NULL") == []

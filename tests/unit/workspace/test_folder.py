@@ -63,3 +63,7 @@ async def test_a_download_that_will_be_gone_on_with_outlives_its_process(tmp_pat
     assert [path.name for path in (tmp_path / str(dead)).iterdir()] == ["set-2-1"]
     assert await workspace.remove_of([dead]) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_folder_that_another_process_swept_first_is_no_error(tmp_path):
+    assert await Workspace(tmp_path, uuid.uuid4()).remove_of([uuid.uuid4()]) == 0

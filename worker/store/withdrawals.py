@@ -1,0 +1,133 @@
+"""Packages whose messages are gone from the destination, and what that means for the sets behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.domain.telegram import ChannelRef
+from worker.store.sets import require_claim
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from worker.store.database import Database
+    from worker.store.sets import Claim
+
+DELETED = "it was deleted from the destination"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPart:
+    """One message that a published package refers to."""
+
+    package_id: int
+    ordinal: int
+    content_hash: bytes
+    name: str
+    message_id: int
+    document_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableDestination:
+    """A channel that holds packages, or is to, as one account addresses it."""
+
+    channel_id: int
+    title: str
+    ref: ChannelRef
+
+
+_DESTINATIONS = text("""
+    SELECT c.id, c.title, c.telegram_id, p.access_hash FROM channels c
+    JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read AND m.sees_history
+    JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
+    WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
+       OR c.id IN (SELECT destination_id FROM uploads)
+    ORDER BY c.id
+""")
+_PARTS = text("""
+    SELECT k.package_id, k.ordinal, p.content_hash, p.file_name, k.message_id, k.document_id
+    FROM package_parts k JOIN packages p ON p.id = k.package_id
+    WHERE k.dest_channel_id = :channel AND p.state = 'published'
+      AND (k.package_id, k.ordinal) > (:package, :ordinal)
+    ORDER BY k.package_id, k.ordinal LIMIT :limit
+""")
+_WITHDRAW = text("""
+    UPDATE packages SET state = 'withdrawn', withdrawn_at = fleet_now()
+    WHERE id = :package AND state = 'published'
+      AND EXISTS (SELECT FROM package_parts WHERE package_id = :package AND message_id = :message)
+""")
+_DUPLICATES = text("""
+    UPDATE archive_sets SET state = 'ready', package_id = NULL, reason = NULL, not_before = fleet_now(),
+        updated_at = fleet_now()
+    WHERE package_id = :package AND (state = 'duplicate' OR :republish)
+""")
+_ORIGIN = text("""
+    UPDATE archive_sets SET state = 'skipped', package_id = NULL, reason = :reason, updated_at = fleet_now()
+    WHERE package_id = :package
+""")
+
+
+async def destinations_of(database: Database, account_id: int) -> list[ReadableDestination]:
+    """Where packages lie that this account can look at."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_DESTINATIONS, {"account": account_id})
+        return [
+            ReadableDestination(row.id, row.title, ChannelRef(row.telegram_id, row.access_hash))
+            for row in rows
+        ]
+
+
+async def parts_after(
+    database: Database, channel_id: int, after: PublishedPart | None, limit: int
+) -> list[PublishedPart]:
+    """The next messages of published packages in this channel, in the order of their packages."""
+    async with database.reading() as connection:
+        values = {
+            "channel": channel_id,
+            "package": after.package_id if after else 0,
+            "ordinal": after.ordinal if after else 0,
+            "limit": limit,
+        }
+        return [PublishedPart(*row) for row in await connection.execute(_PARTS, values)]
+
+
+async def withdraw(database: Database, part: PublishedPart, *, republish: bool) -> bool:
+    """The package lacks this message; False if it has been published anew meanwhile.
+
+    It counts for deduplication no more, and its duplicates are ready again. Called under the content's lock.
+    """
+    async with database.transaction("packages.withdraw") as connection:
+        values = {"package": part.package_id, "message": part.message_id, "republish": republish}
+        if not (await connection.execute(_WITHDRAW, values)).rowcount:
+            return False
+        await connection.execute(_DUPLICATES, values)
+        await connection.execute(_ORIGIN, {"package": part.package_id, "reason": declined()})
+        return True
+
+
+async def is_withdrawn(connection: AsyncConnection, content_hash: bytes) -> bool:
+    """Whether this content was published once and is gone from the destination."""
+    query = text("SELECT 1 FROM packages WHERE content_hash = :hash AND state = 'withdrawn'")
+    return (await connection.execute(query, {"hash": content_hash})).one_or_none() is not None
+
+
+async def decline(database: Database, claim: Claim) -> None:
+    """Leave the set alone: a person deleted its content, and nobody asked for it again."""
+    async with database.transaction("sets.decline") as connection:
+        await require_claim(connection, claim)
+        await connection.execute(
+            text("""
+                UPDATE archive_sets SET state = 'skipped', reason = :reason, claimed_by = NULL,
+                    claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now() WHERE id = :set
+            """),
+            {"set": claim.set_id, "reason": declined()},
+        )
+
+
+def declined() -> str:
+    """Why a set is not published again, and what to do to have it so."""
+    return f"{DELETED} — set fleet.republish_deleted and run: worker sets retry"
