@@ -14,6 +14,13 @@ MIB = 1024 * 1024
 OTHER_COMMANDS = (
     "db.accounts.add",
     "db.accounts.login",
+    "db.accounts.state",
+    "db.accounts.secret",
+    "db.accounts.reseal",
+    "db.accounts.enable",
+    "db.accounts.delete",
+    # No file here lies at another data centre.
+    "db.accounts.key",
     "db.channels.",
     "db.upgrade",
     "db.downgrade",
