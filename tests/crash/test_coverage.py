@@ -90,6 +90,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
+        await world.post_archive(source)
+        await world.admin.add_rule("upload.saveFilePart", "error", code=400, text="FILE_PART_INVALID")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
         await world.drain(*ONE)
         await world.check_invariants()
 
@@ -121,6 +125,13 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await _lose_the_locks_for_a_moment(world, record)
+
+        # Sources of other kinds, and one that the account was removed from.
+        forum, (topic,) = await world.open_forum("Castles")
+        await world.post_archive(forum, topic_id=topic)
+        await world.post_archive(await world.open_hidden_group(), source)
+        await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.admin.revoke_sessions(PHONES[0])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}

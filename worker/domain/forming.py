@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
+from worker.domain.archive_name import LAST, ArchiveFormat, Scheme, recognise
 from worker.domain.grouping import group
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PROTECTED = "its source forbids copying"
 EMPTY = "it is empty"
+NO_FAMILY = ""
 UNCHECKED = "its bytes have to show first that nothing is missing"
 # A file under such a name may be one volume of many: only its bytes tell.
 _MAY_BE_A_VOLUME = (ArchiveFormat.ZIP, ArchiveFormat.RAR)
@@ -61,6 +62,13 @@ class Formation:
     dissolved: tuple[int, ...] = ()
     emptied: tuple[int, ...] = ()
     loose: tuple[int, ...] = ()
+
+
+def family_of(file_name: str) -> str:
+    """The key that files share which may belong to one archive; empty for what is no archive's name."""
+    name = recognise(file_name)
+    # No line break is left in either, so that the one between them stands for nothing else.
+    return NO_FAMILY if name is None else "\n".join(part.replace("\n", " ") for part in name.family)
 
 
 def form(files: Sequence[OpenFile], counts: Mapping[int, int]) -> Formation:

@@ -52,11 +52,14 @@ class _LostError(FleetError):
     """Whoever worked on the request is gone."""
 
 
-async def fulfil(process: Process, wish: Wish, counter: Counter) -> dict[str, Any]:
-    """Have the errand done and return its result."""
+async def fulfil(
+    process: Process, wish: Wish, counter: Counter, *, account_id: int | None = None
+) -> dict[str, Any]:
+    """Have the errand done, by this account if one is named, and return its result."""
     reason = ""
     for _ in range(_TRIES):
-        able = await readers_of_channels(process.database, wish.channels)
+        readers = await readers_of_channels(process.database, wish.channels)
+        able = [reader for reader in readers if account_id in (None, reader.account.id)]
         if not able:
             raise UserError(
                 "no account that is logged in can read where this lies",
