@@ -253,12 +253,13 @@ class World:
 class Telegram:
     """A loopback Telegram that may be killed; it comes back on the same ports with the same ledger."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self._options = folder, options
         self._process, self.facts = self._start()
 
     def _start(self) -> tuple[subprocess.Popen, dict]:
         command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
+        command += self._options
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
         return process, json.loads(process.stdout.readline())
 
@@ -274,10 +275,10 @@ class Telegram:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path, database_url: str) -> AsyncIterator[World]:
+async def open_world(folder: Path, database_url: str, *sandbox_options: str) -> AsyncIterator[World]:
     """Two accounts, two sources that both can read, one destination that both can write to."""
     with (
-        contextlib.closing(Telegram(folder / "telegram")) as telegram,
+        contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram,
         contextlib.closing(Workers(folder)) as workers,
     ):
         facts = telegram.facts
