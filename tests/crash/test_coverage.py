@@ -116,6 +116,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         # A part that is gone before its set was proven, beside a file that was only written down.
         (tmp_path / "report.r12").write_bytes(b"not an archive")
         first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
+        stray = tmp_path / f"archive-{world.posted + 1}.z01"
+        stray.write_bytes(b"left of something else")
+        await world.post_files(source, [stray])
+        await world.post_archive(source)
         assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
             "signal": 9
         }
