@@ -79,7 +79,7 @@ class Rounds:
             self._scan_at = self._process.clock.monotonic()
 
     async def _keep_scanning(self) -> None:
-        while True:
+        while not self._process.stopping.is_set():
             if (left := self._until_scan()) > 0:
                 await self._process.wait_for_work(left)
             self._scanning = True
