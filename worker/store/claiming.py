@@ -79,13 +79,13 @@ _CANDIDATE = text(f"""
     WITH slowed AS MATERIALIZED ({_SLOWED}),
     able AS MATERIALIZED ({_ABLE}),
     circle AS MATERIALIZED (
-        SELECT c.id,
+        SELECT c.id, coalesce(m.visible_from, 0) AS visible_from,
                NOT :premium AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id AND able.is_premium
-                   WHERE o.channel_id = c.id AND o.can_read) AS whole_elsewhere,
+                   WHERE o.channel_id = c.id AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS whole_elsewhere,
                :account IN (SELECT account_id FROM slowed) AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id
-                   WHERE o.channel_id = c.id AND o.can_read) AS faster_elsewhere
+                   WHERE o.channel_id = c.id AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS faster_elsewhere
         FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[]))
         ORDER BY c.id <= :after, c.id
@@ -93,6 +93,8 @@ _CANDIDATE = text(f"""
     SELECT next.id, next.total_size FROM circle CROSS JOIN LATERAL (
         SELECT s.id, s.total_size FROM archive_sets s
         WHERE s.channel_id = circle.id AND s.state = 'ready' AND s.not_before <= fleet_now()
+          AND (circle.visible_from = 0 OR NOT EXISTS (
+              SELECT FROM source_files f WHERE f.set_id = s.id AND f.message_id < circle.visible_from))
           AND NOT (circle.whole_elsewhere AND s.part_count = 1
                    AND s.total_size > :standard_limit AND s.total_size <= :premium_limit)
           AND NOT (circle.faster_elsewhere AND s.total_size > :large)
