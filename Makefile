@@ -10,7 +10,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench clean
+.PHONY: help install demo test check format lock crash fuzz bench soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +62,10 @@ fuzz: install ## damage archives for minutes and see that nothing crashes or han
 	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) tests/integration/archives/test_archive_fuzz.py
 
 bench: install ## transfers side by side with other clients
-	@echo "make bench: not built yet" >&2; exit 1
+	$(BIN)/python benchmarks/transfers.py $(if $(QUICK),--quick,--write docs/performance.md)
+
+soak: install ## 3 GiB down and up, and the memory that takes
+	SOAK_MIB=3072 $(BIN)/python -m pytest -q tests/integration/telegram/test_memory.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

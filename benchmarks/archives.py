@@ -3,7 +3,8 @@
     python benchmarks/archives.py
 
 Exits 1 if a promise is broken: a zip of 100,000 entries listed in at most 1.5 times what ``zipfile`` takes,
-within 200 MiB; hashing at no less than 0.9 times the speed of ``hashlib``.
+within 200 MiB; hashing a file at no less than 0.9 times the speed of ``hashlib``. The later parts of a set
+are hashed twice, on two cores if two are free: what that costs is printed, and depends on what else runs.
 """
 
 import asyncio
@@ -111,9 +112,9 @@ async def hashing(folder: Path) -> float:
     for count in counts:
         wall, cpu = statistics.median(walls[count]), statistics.median(cpus[count])
         ratios[count] = wall0 / wall
-        speed = f"{ratios[count]:.2f} of its speed (at least 0.90)"
+        speed = f"{ratios[count]:.2f} of its speed" + (" (at least 0.90)" if count == 1 else "")
         print(f"  {count:>2} parts: {speed}, {cpu / cpu0:.2f} of its CPU")
-    return min(ratios.values())
+    return ratios[1]
 
 
 def peak_mib(who: int) -> float:

@@ -90,6 +90,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
+        await world.post_archive(source)
+        await world.admin.add_rule("upload.saveFilePart", "error", code=400, text="FILE_PART_INVALID")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
         await world.drain(*ONE)
         await world.check_invariants()
 
@@ -112,6 +116,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         # A part that is gone before its set was proven, beside a file that was only written down.
         (tmp_path / "report.r12").write_bytes(b"not an archive")
         first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
+        stray = tmp_path / f"archive-{world.posted + 1}.z01"
+        stray.write_bytes(b"left of something else")
+        await world.post_files(source, [stray])
+        await world.post_archive(source)
         assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
             "signal": 9
         }
@@ -121,6 +129,13 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await _lose_the_locks_for_a_moment(world, record)
+
+        # Sources of other kinds, and one that the account was removed from.
+        forum, (topic,) = await world.open_forum("Castles")
+        await world.post_archive(forum, topic_id=topic)
+        await world.post_archive(await world.open_hidden_group(), source)
+        await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
         await world.admin.revoke_sessions(PHONES[0])
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}

@@ -66,11 +66,11 @@ MUTANTS = [
                 "worker/pipeline/scan.py",
                 (
                     "        kept = await keep_files(connection, source.channel_id, messages)\n"
-                    "        await keep_photos(connection, source, page)\n"
-                    "        await advance_cursor(connection, source, newest, len(page))\n"
+                    "        await keep_photos(connection, source, messages)\n"
+                    "        await advance_cursor(connection, source, newest, fresh)\n"
                 ),
                 (
-                    "        await advance_cursor(connection, source, newest, len(page))\n"
+                    "        await advance_cursor(connection, source, newest, fresh)\n"
                     '    async with deps.database.transaction("scan.rows") as connection:\n'
                     "        kept = await keep_files(connection, source.channel_id, messages)\n"
                 ),
@@ -87,7 +87,7 @@ MUTANTS = [
                 "if await deps.locks.try_content(content_hash) is None:",
             ),
         ),
-        "tests/crash/test_race.py::test_two_processes_held_at_the_point_of_upload_make_one_message",
+        "tests/crash/test_waiting.py::test_a_busy_content_is_looked_at_again_later_never_given_up",
     ),
     Mutant(
         "a part that failed is passed over",

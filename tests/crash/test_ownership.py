@@ -131,7 +131,7 @@ async def test_a_short_restart_of_the_database_kills_no_upload(tmp_path, databas
 
 
 async def test_four_workers_with_four_accounts_each_do_work(tmp_path, database_url):
-    async with open_world(tmp_path, database_url, FOUR) as world:
+    async with open_world(tmp_path, database_url, phones=FOUR) as world:
         addresses = [f"127.0.0.{number}" for number in range(11, 15)]
         pids = [_start(world, address) for address in addresses]
         await _until(world, "SELECT count(DISTINCT worker_id) = 4 FROM accounts")

@@ -113,7 +113,7 @@ class World:
         pid = self.workers.start(*argv, env=self.env(faults))
         return await asyncio.to_thread(self.workers.wait, pid)
 
-    async def post_archive(self, *sources: int, size: int = 60_000) -> Path:
+    async def post_archive(self, *sources: int, size: int = 60_000, **options) -> Path:
         """A new zip, posted in each of these sources."""
         self.posted += 1
         path = self.folder / f"archive-{self.posted}.zip"
@@ -121,7 +121,7 @@ class World:
             archive.writestr("data.bin", os.urandom(size))
         self.contents.keep(path)
         for source in sources:
-            await self.admin.post_document(source, path, path.name)
+            await self.admin.post_document(source, path, path.name, **options)
         return path
 
     def make_volumes(self, *, count: int = 3, size: int = 60_000) -> list[Path]:
@@ -144,12 +144,25 @@ class World:
         opened = [(await self.admin.create_topic(forum, title))["topic_id"] for title in topics]
         # Accounts find the forum when they connect; what they find out later stays what it is here.
         await self.fetch(
-            "WITH made AS (INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)"
-            " RETURNING id) INSERT INTO scan_cursors (channel_id) SELECT id FROM made",
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Forum', 'forum', true)",
             forum,
         )
         self.sources.append(forum)
         return forum, opened
+
+    async def open_hidden_group(self) -> int:
+        """A group, as a source, whose earlier messages the accounts do not see: they joined after one was posted."""
+        made = await self.admin.create_channel("Group", broadcast=False, hidden_history=True)
+        group = made["channel_id"]
+        await self.admin.post_text(group, "before your time")
+        for phone in PHONES:
+            await self.admin.join(group, phone)
+        await self.fetch(
+            "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+            group,
+        )
+        self.sources.append(group)
+        return group
 
     async def drain(self, *argv: str) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
@@ -248,12 +261,13 @@ class World:
 class Telegram:
     """A loopback Telegram that may be killed; it comes back on the same ports with the same ledger."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self._options = folder, options
         self._process, self.facts = self._start()
 
     def _start(self) -> tuple[subprocess.Popen, dict]:
         command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
+        command += self._options
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
         return process, json.loads(process.stdout.readline())
 
@@ -269,10 +283,12 @@ class Telegram:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path, database_url: str, phones: Sequence[str] = PHONES) -> AsyncIterator[World]:
+async def open_world(
+    folder: Path, database_url: str, *sandbox_options: str, phones: Sequence[str] = PHONES
+) -> AsyncIterator[World]:
     """Some accounts, two sources that all can read, one destination that all can write to."""
     with (
-        contextlib.closing(Telegram(folder / "telegram")) as telegram,
+        contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram,
         contextlib.closing(Workers(folder)) as workers,
     ):
         facts = telegram.facts

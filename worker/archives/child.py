@@ -2,7 +2,7 @@
 
 By the time foreign bytes are read the process can open no file and no socket (no descriptor is left to
 it), can write to no file, and dies by itself when its memory, CPU time or wall time is used up. It owns one
-channel, to the fleet.
+channel, to the fleet, and for RAR the pipes of an unpacker that was started before and has limits of its own.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 AES = b"\x06\xf1\x07\x01"
 LZMA2 = b"\x21"
+PPMD = b"\x03\x04\x01"
 END_MARK = 8
 BLOCK = 64 * 1024
 PIECE = 1024 * 1024
@@ -40,6 +41,11 @@ class Folder:
     @property
     def encrypted(self) -> bool:
         return is_encrypted(self.packing)
+
+    @property
+    def fragile(self) -> bool:
+        """Whether its decoder is known to die of damaged data, so that nothing else may depend on trying."""
+        return any(coder["method"] == PPMD for coder in self.packing.coders)
 
     @property
     def size(self) -> int:

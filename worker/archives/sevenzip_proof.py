@@ -61,7 +61,7 @@ def _contents_in_place(file: RangeFile, evidence: PartEvidence, budget: Budget) 
     except (PasswordRequired, UnsupportedCompressionMethodError):
         return
     for folder in sorted(folders(archive), key=lambda folder: folder.length):
-        if folder.encrypted or not evidence.lacking(folder.position, folder.length):
+        if folder.encrypted or folder.fragile or not evidence.lacking(folder.position, folder.length):
             continue
         if not budget.take(folder.length):
             return

@@ -61,7 +61,7 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
             buffer, at = file.read_at(position, min(CHUNK, end - position)), 0
         if len(buffer) < head:
             raise BadZipError("the central directory ends within a record")
-        (magic, _, made_on, needed, _, flags, method, time, date, crc, packed, size, name_length,
+        (magic, _, made_on, needed, needs_system, flags, method, time, date, crc, packed, size, name_length,
          extra_length, comment_length, disk, _, attributes, offset) = unpack(buffer, at)  # fmt: skip
         if magic != RECORD_MAGIC:
             if buffer[at : at + 4] == b"PK\x05\x05":  # a digital signature may close the directory
@@ -91,7 +91,7 @@ def records(file: RangeFile, start: int, directory: Directory) -> Iterator[Recor
             disk,
             attributes,
             offset,
-            needed,
+            needs_system << 8 | needed,
             comment_length,
         )
         yield make(fields)

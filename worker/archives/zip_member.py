@@ -71,11 +71,12 @@ def member_at(file: RangeFile, record: Record, position: int) -> Member | None:
         return None
     rest = file.read_at(position + LOCAL.size, name_length + extra_length)
     name, extra = rest[:name_length], rest[name_length:]
-    # How hard the packer tried is told by some tools in one place only.
-    if name != record.name or (flags ^ record.flags) & ~LEVEL:
+    # How hard it tried to deflate a member is told by some tools in one place only.
+    told_once = LEVEL if method == DEFLATED else 0
+    if name != record.name or (flags ^ record.flags) & ~told_once or (needed ^ record.needed) >> 8:
         return None
     is_plain = method in (STORED, DEFLATED) and not flags & ENCRYPTED
-    if is_plain and max(needed & 0xFF, record.needed) > PLAIN_VERSION:
+    if is_plain and max(needed & 0xFF, record.needed & 0xFF) > PLAIN_VERSION:
         return None
     if not _sizes_agree(record, crc, packed, size, extra) or not _extras_agree(record.extra, extra):
         return None

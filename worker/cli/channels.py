@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from worker.cli.channel_errands import discover_all, join_with_each
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.domain.channel_name import NamedBy, channel_name
+from worker.status.wording import plain
+from worker.store import roles
 from worker.store.channels import make_destination, make_source
-from worker.store.known_channels import find_channel, known_channels
+from worker.store.known_channels import find_channel, known_channels, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
     from worker.store.known_channels import KnownChannel
 
 T = TypeVar("T")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_CHANNEL = click.argument("channel")
+# Ids may begin with a minus sign, and are no options for that.
+_NAMING = {"ignore_unknown_options": True}
 
 
 @click.group()
@@ -27,9 +35,9 @@ def channels() -> None:
 
 
 @channels.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_JSON
 def list_channels(*, as_json: bool) -> None:
-    """List the channels that the accounts see; each run looks for new ones.
+    """List the channels that the accounts see, those in use first.
 
     \b
     Example: worker channels list
@@ -38,56 +46,184 @@ def list_channels(*, as_json: bool) -> None:
         upgrade_embedded(place)
         found = asyncio.run(_on_database(place, known_channels))
         if as_json:
-            click.echo(json.dumps([_row(channel) for channel in found], indent=2))
+            click.echo(json.dumps([_row(channel) for channel in found], indent=2, ensure_ascii=False))
             return
         for channel in found:
-            name = f"@{channel.username}" if channel.username else ""
-            click.echo(f"{channel.telegram_id:>13}  {channel.role:<11}  {channel.title}  {name}".rstrip())
+            click.echo(_line(channel))
         if not found:
             click.echo("no channel yet; accounts bring theirs along: worker accounts add PHONE")
 
 
 @channels.command()
-@click.argument("channel")
-def add(*, channel: str) -> None:
-    """Read CHANNEL (its id, @name or exact title) from now on.
+@_JSON
+def discover(*, as_json: bool) -> None:
+    """Ask every account for its channels, archived ones and those in folders too.
+
+    \b
+    Example: worker channels discover
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        found = asyncio.run(discover_all(place))
+        if as_json:
+            click.echo(json.dumps(found, indent=2))
+            return
+        for item in found:
+            click.echo(f"account {item['account']}: {item['channels']} channels")
+        click.echo("see them with: worker channels list")
+
+
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
+@click.option("--account", "phones", multiple=True, metavar="PHONE", help="Join with this account only.")
+@click.option("--category", help="What its archives are about; becomes a tag.")
+@click.option(
+    "--allow-protected/--skip-protected",
+    "allow_protected",
+    default=None,
+    help="Whether to archive what its owner has protected from copying.  [default: skip]",
+)
+@click.option("--copy-mode/--no-copy-mode", default=None, help="Send existing files without an upload.")
+def add(
+    *,
+    channel: str,
+    phones: tuple[str, ...],
+    category: str | None,
+    allow_protected: bool | None,
+    copy_mode: bool | None,
+) -> None:
+    """Read CHANNEL from now on: its id, @name, t.me link or exact title, or an invitation.
+
+    A channel that no account is in yet is joined by every account, or by those named. Added again, its
+    options are changed and nothing else.
 
     \b
     Examples:
       worker channels add 2400000001
-      worker channels add @printvault
+      worker channels add @printvault --category models
+      worker channels add https://t.me/+AbCdEf --account +49301234567
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
-        found = asyncio.run(_on_database(place, lambda db: _choose(db, channel, make_source)))
-        click.echo(f"{found.title} is read from now on.")
+        found = asyncio.run(_add(place, channel, phones))
+
+        async def decide(db: Database) -> int:
+            await make_source(db, found.telegram_id)
+            if category is not None:
+                await roles.set_category(db, found.telegram_id, category.strip() or None)
+            again = await roles.take_up(db, found.telegram_id)
+            return again + await roles.set_policy(
+                db, found.telegram_id, allow_protected=allow_protected, copy_mode=copy_mode
+            )
+
+        again = asyncio.run(_on_database(place, decide))
+        line = f"; {again} archives that were skipped are in line again" if again else ""
+        click.echo(f"{plain(found.title)} is read from now on, by {_accounts(found.readers)}{line}.")
 
 
-@channels.command()
-@click.argument("channel")
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
+def remove(*, channel: str) -> None:
+    """Read CHANNEL no more. What was published stays; what waits is left out until it is added again.
+
+    \b
+    Example: worker channels remove @printvault
+    """
+    _decide(channel, roles.remove_source, "{} is no longer read.")
+
+
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
+def enable(*, channel: str) -> None:
+    """Go on with a source that was disabled.
+
+    \b
+    Example: worker channels enable @printvault
+    """
+    _decide(channel, lambda db, id_: roles.enable(db, id_, enabled=True), "{} is read again.")
+
+
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
+def disable(*, channel: str) -> None:
+    """Let a source rest: it is neither read nor worked on, and nothing about it is forgotten.
+
+    \b
+    Example: worker channels disable @printvault
+    """
+    _decide(channel, lambda db, id_: roles.enable(db, id_, enabled=False), "{} rests.")
+
+
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
+@click.argument("name", required=False)
+def category(*, channel: str, name: str | None) -> None:
+    """Say what CHANNEL's archives are about; without NAME, take that back.
+
+    \b
+    Example: worker channels category @printvault models
+    """
+    wanted = (name or "").strip() or None
+    done = f"{{}} is about {plain(wanted)}." if wanted else "{} has no category."
+    _decide(channel, lambda db, id_: roles.set_category(db, id_, wanted), done)
+
+
+@channels.command(context_settings=_NAMING)
+@_CHANNEL
 def destination(*, channel: str) -> None:
-    """Publish to CHANNEL (its id, @name or exact title) from now on. What is elsewhere stays there.
+    """Publish to CHANNEL, a channel or supergroup, from now on. What is elsewhere stays there.
 
     \b
     Example: worker channels destination 2400000003
     """
+    found = _decide(channel, make_destination, "New archives go to {}.")
+    if not found.posters:
+        click.echo("No account may post there yet: make one an administrator.", err=True)
+
+
+def _decide(channel: str, do: Callable[[Database, int], Awaitable[Any]], done: str) -> KnownChannel:
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
-        found = asyncio.run(_on_database(place, lambda db: _choose(db, channel, make_destination)))
-        click.echo(f"New archives go to {found.title}.")
+
+        async def work(db: Database) -> KnownChannel:
+            found = await find_channel(db, channel)
+            await do(db, found.telegram_id)
+            return found
+
+        found = asyncio.run(_on_database(place, work))
+        click.echo(done.replace("{}", plain(found.title)))
+        return found
 
 
-async def _choose(
-    opened_database: Database, name: str, make: Callable[[Database, int], Awaitable[None]]
-) -> KnownChannel:
-    found = await find_channel(opened_database, name)
-    await make(opened_database, found.telegram_id)
-    return found
+async def _add(place: Opened, channel: str, phones: tuple[str, ...]) -> KnownChannel:
+    name = channel_name(channel)
+    known = await _on_database(place, lambda db: look_up(db, name))
+    if name.by in (NamedBy.USERNAME, NamedBy.INVITE) and (phones or known is None or not known.readers):
+        telegram_id = await join_with_each(place, name, phones)
+        return await _on_database(place, lambda db: find_channel(db, str(telegram_id)))
+    return await _on_database(place, lambda db: find_channel(db, channel))
 
 
 async def _on_database(place: Opened, work: Callable[[Database], Awaitable[T]]) -> T:
     async with database(place.address) as opened_database:
         return await work(opened_database)
+
+
+def _accounts(count: int) -> str:
+    return "1 account" if count == 1 else f"{count} accounts"
+
+
+def _line(channel: KnownChannel) -> str:
+    notes = [f"@{channel.username}"] if channel.username else []
+    notes += [channel.kind] if channel.kind != "channel" else []
+    notes += [f"{channel.topics} topics"] if channel.topics else []
+    notes += [f"category {channel.category}"] if channel.category else []
+    if channel.is_protected:
+        notes.append("protected, archived all the same" if channel.allow_protected else "protected")
+    notes += ["rests"] if channel.role == "source" and not channel.is_enabled else []
+    notes += ["no account reads it"] if channel.role == "source" and not channel.readers else []
+    words = plain(f"{channel.title}  {', '.join(notes)}".rstrip())
+    return f"{channel.telegram_id:>13}  {channel.role:<11}  {words}".rstrip()
 
 
 def _row(channel: KnownChannel) -> dict[str, object]:
@@ -97,4 +233,12 @@ def _row(channel: KnownChannel) -> dict[str, object]:
         "username": channel.username,
         "kind": channel.kind,
         "role": channel.role,
+        "enabled": channel.is_enabled,
+        "category": channel.category,
+        "protected": channel.is_protected,
+        "allow_protected": channel.allow_protected,
+        "copy_mode": channel.copy_mode,
+        "readers": channel.readers,
+        "posters": channel.posters,
+        "topics": channel.topics,
     }

@@ -19,6 +19,7 @@ from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import Login, log_in
 from worker.store import channels
 from worker.store.accounts import ready_accounts
+from worker.store.catalogue import Found, search_packages
 from worker.store.overview import SetOutcome, all_outcomes, count_sets
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS = 50.0
 # Telegram's limits, scaled down with the archives.
 STANDARD_MIB, PREMIUM_MIB = 2, 4
+SEARCH = "parts/lid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class DemoResult:
     bytes_avoided: int
     seconds: float
     outcomes: list[SetOutcome]
+    found: list[Found]
     ledger: Ledger
 
     @property
@@ -107,6 +110,7 @@ async def run_demo(folder: Path, database: Database, watcher: Watcher) -> DemoRe
             bytes_avoided=max(0, _settled(outcomes) - _settled(before) - meter.moved),
             seconds=seconds,
             outcomes=outcomes,
+            found=await search_packages(database, SEARCH, limit=3),
             ledger=await read_ledger(telegram.admin, stage),
         )
 

@@ -10,7 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
+from worker.domain.archive_name import LAST, ArchiveFormat, Scheme, recognise
+from worker.domain.archive_set import archive_set
 from worker.domain.grouping import group
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 
 PROTECTED = "its source forbids copying"
 EMPTY = "it is empty"
+NO_FAMILY = ""
 UNCHECKED = "its bytes have to show first that nothing is missing"
 # A file under such a name may be one volume of many: only its bytes tell.
 _MAY_BE_A_VOLUME = (ArchiveFormat.ZIP, ArchiveFormat.RAR)
 _MOST_NAMED = 5
+_MOST_SPARE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,13 @@ class Formation:
     dissolved: tuple[int, ...] = ()
     emptied: tuple[int, ...] = ()
     loose: tuple[int, ...] = ()
+
+
+def family_of(file_name: str) -> str:
+    """The key that files share which may belong to one archive; empty for what is no archive's name."""
+    name = recognise(file_name)
+    # No line break is left in either, so that the one between them stands for nothing else.
+    return NO_FAMILY if name is None else "\n".join(part.replace("\n", " ") for part in name.family)
 
 
 def form(files: Sequence[OpenFile], counts: Mapping[int, int]) -> Formation:
@@ -132,6 +142,21 @@ def set_name(found: ArchiveSet) -> str:
     if found.scheme is Scheme.SINGLE:
         return found.parts[0].file_name
     return f"{found.base_name}.{found.format.value}"
+
+
+def without_spares(found: ArchiveSet) -> list[ArchiveSet]:
+    """What might be whole by itself among files of one name that are not whole together.
+
+    A file named like an archive may be one, whatever numbered files stand beside it; and what follows the end
+    of an archive may be left of another posting.
+    """
+    if found.scheme is Scheme.SINGLE:
+        return []
+    alone = [member for member in found.members if member.name.scheme is Scheme.SINGLE]
+    fewer = [found.members[:-spare] for spare in range(1, 1 + min(_MOST_SPARE, len(found.members) - 1))]
+    if found.scheme is Scheme.ZIP_SPANNED:
+        fewer = []  # its last part is the one that knows of the others
+    return [archive_set(members) for members in [*([alone] if alone else []), *fewer]]
 
 
 def waits_for(found: ArchiveSet, missing: Sequence[int]) -> str:

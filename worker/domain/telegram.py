@@ -40,6 +40,35 @@ class ChannelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelHead:
+    """Where a channel stands: its newest message, and the count of everything that ever happened in it."""
+
+    top_message: int
+    pts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of a forum; General is number 1."""
+
+    topic_id: int
+    title: str
+    top_message: int
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened in a channel up to ``pts``. ``is_gap``: more than the server remembers."""
+
+    pts: int
+    is_final: bool
+    messages: tuple[Message, ...] = ()
+    deleted: tuple[int, ...] = ()
+    is_gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A file on Telegram's servers. The reference grants access for some hours and is then fetched anew."""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 _TRIES = 5
+_AGAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 # A worker says every second how far it is, and looks for requests every five.
 _SILENT_SECONDS = 15.0
@@ -52,11 +53,14 @@ class _LostError(FleetError):
     """Whoever worked on the request is gone."""
 
 
-async def fulfil(process: Process, wish: Wish, counter: Counter) -> dict[str, Any]:
-    """Have the errand done and return its result."""
+async def fulfil(
+    process: Process, wish: Wish, counter: Counter, *, account_id: int | None = None
+) -> dict[str, Any]:
+    """Have the errand done, by this account if one is named, and return its result."""
     reason = ""
     for _ in range(_TRIES):
-        able = await readers_of_channels(process.database, wish.channels)
+        readers = await readers_of_channels(process.database, wish.channels)
+        able = [reader for reader in readers if account_id in (None, reader.account.id)]
         if not able:
             raise UserError(
                 "no account that is logged in can read where this lies",
@@ -67,6 +71,7 @@ async def fulfil(process: Process, wish: Wish, counter: Counter) -> dict[str, An
         except _LostError as error:
             reason = error.what
             log.info("errand.tried_again", kind=wish.kind, reason=reason)
+            await process.clock.sleep(_AGAIN_SECONDS)
     raise RetryableError(reason, remedy="run the command again, and look at: worker status")
 
 

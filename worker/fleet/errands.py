@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.fleet.channel_errands import discover, join
 from worker.recovery.account import recover_as_asked
 from worker.recovery.rebuild import rebuild
 from worker.recovery.restore import restore
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from worker.recovery.errand import Executor
 
 EXECUTORS: dict[str, Executor] = {
+    "discover": discover,
+    "join": join,
     "rebuild": rebuild,
     "recover": recover_as_asked,
     "restore": restore,

@@ -1,56 +1,144 @@
-"""One account's reading: every source it can see, page by page, and the proof of what was found."""
+"""One account's reading: what moved in the sources it can see, and the proof of what was found there."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
+from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, NoAccessError
 from worker.flow.gap import Gap
 from worker.log import get_logger
 from worker.pipeline.prove import prove_some
-from worker.pipeline.scan import scan_page
-from worker.store import channels
+from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
+from worker.store import channels, cursors
+from worker.store.memberships import lost_reading
 from worker.store.source_files import sort_earlier
+from worker.store.topic_cursors import keep_topics
+from worker.telegram.dialogs import read_heads
+from worker.telegram.reading import first_visible_message, topics_moved_since
 
 if TYPE_CHECKING:
+    from worker.domain.telegram import ChannelHead
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
-    from worker.store.channels import Source
+    from worker.store.cursors import Readable, Source
 
 log = get_logger(__name__)
+# A channel that an account was taken back into shows in its list of chats, and nowhere else.
+_LIST_AGAIN_SECONDS = 600.0
 
 
 async def scan_all(process: Process, deps: Deps) -> None:
-    """Read every source upward, and ask the bytes of each set that looks complete."""
+    """Read what moved in every source, and ask the bytes of each set that looks complete.
+
+    A wait that Telegram asks for here holds up nothing else: the next scan begins where this one stopped.
+    """
+    try:
+        await _scan_all(process, deps)
+    except (LeaseLostError, AccountUnusableError):
+        raise
+    except FleetError as error:
+        log.warning("scan.stopped", reason=str(error))
+
+
+async def _scan_all(process: Process, deps: Deps) -> None:
     await _prove_all(process, deps)
+    sources = await _look_around(deps)
+    heads = await read_heads(deps.gateway, [source.ref for source in sources])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
-    for source in await channels.sources_of(deps.database, deps.account.id):
-        async with between_channels:
-            try:
-                await sort_earlier(deps.database, source.channel_id)
-                await _scan(process, deps, source)
-            except FenceLostError as error:
-                # Another account reads the same channel: its pages are as good as ours.
-                log.info("scan.shared", reason=str(error))
-            except (LeaseLostError, AccountUnusableError):
-                raise
-            except FleetError as error:
-                log.warning("scan.failed", channel=source.title, reason=str(error))
-            except Exception:
-                log.exception("scan.broke", channel=source.title)
-        await _prove_all(process, deps)
+    for source in sources:
+        head = heads.get(source.ref.telegram_id)
+        if head is None:
+            await _lose(deps, source, "it is not among the account's chats")
+        elif source.has_moved(head):
+            async with between_channels:
+                await _scan_source(process, deps, source, head)
+            await _prove_all(process, deps)
 
 
-async def _scan(process: Process, deps: Deps, source: Source) -> None:
-    between_pages = Gap(_delay(deps, deps.settings.rate_limits.inter_batch_delay_ms), deps.clock)
-    cursor: Source | None = source
-    while cursor is not None and not process.stopping.is_set():
-        pauses = await process.pauses.pauses()
-        if in_the_way(pauses, deps.account.id, source.channel_id) is not None:
+async def _look_around(deps: Deps) -> list[Readable]:
+    """The sources this account may read, once it is known how much of each it sees."""
+    if await channels.seen_long_ago(deps.database, deps.account.id, _LIST_AGAIN_SECONDS):
+        await channels.record_seen(deps.database, deps.account.id, await deps.gateway.channels())
+    sources = await cursors.readable_sources(deps.database, deps.account.id)
+    unasked = [source for source in sources if source.visible_from is None]
+    for source in unasked:
+        try:
+            first = await first_visible_message(deps.gateway, source.ref)
+        except NoAccessError as error:
+            await _lose(deps, source, error.what)
+        else:
+            await channels.note_visibility(deps.database, deps.account.id, source.channel_id, first)
+    return await cursors.readable_sources(deps.database, deps.account.id) if unasked else sources
+
+
+async def _lose(deps: Deps, source: Readable, reason: str) -> None:
+    others = await lost_reading(deps.database, deps.account.id, source.channel_id)
+    log.warning("channel.lost", channel=source.title, reason=reason, other_readers=others)
+
+
+async def _scan_source(process: Process, deps: Deps, readable: Readable, head: ChannelHead) -> None:
+    try:
+        await sort_earlier(deps.database, readable.channel_id)
+        hold_seconds = deps.settings.lease.lease_secs
+        source = await cursors.hold(deps.database, deps.account.id, readable, head, hold_seconds)
+        if source is None:
+            log.debug("scan.shared", channel=readable.title)
             return
+        await _read(process, deps, readable, source, head)
+        await cursors.release(deps.database, source)
+    except FenceLostError as error:
+        # Another account reads the same channel: its pages are as good as ours.
+        log.info("scan.shared", reason=str(error))
+    except (LeaseLostError, AccountUnusableError):
+        raise
+    except NoAccessError as error:
+        await _lose(deps, readable, error.what)
+    except FleetError as error:
+        log.warning("scan.failed", channel=readable.title, reason=str(error))
+    except Exception:
+        log.exception("scan.broke", channel=readable.title)
+
+
+async def _read(process: Process, deps: Deps, readable: Readable, source: Source, head: ChannelHead) -> None:
+    """Changes first: a file that was replaced must not be claimed for what it was."""
+    while source.pts < head.pts:
+        if await _must_rest(process, deps, source):
+            return
+        before = source.pts
+        source = await follow_changes(deps, source, is_forum=readable.is_forum)
+        if source.pts <= before:
+            break
+    parts = [source]
+    if readable.is_forum:
+        topics = await topics_moved_since(deps.gateway, source.ref, source.last_message_id)
+        parts = await keep_topics(deps.database, source, topics)
+    for part in parts:
+        if not await _read_up(process, deps, part):
+            return
+    if readable.is_forum:
+        await cursors.finish(deps.database, source, head.top_message)
+
+
+async def _read_up(process: Process, deps: Deps, source: Source) -> bool:
+    """Page a channel or a topic to its newest message; false if something came in the way."""
+    between_pages = Gap(_delay(deps, deps.settings.rate_limits.inter_batch_delay_ms), deps.clock)
+    reached = source if source.newest_message_id > source.last_message_id else source.at_end()
+    while not reached.is_read:
+        if await _must_rest(process, deps, source):
+            return False
         async with between_pages:
-            cursor = await scan_page(deps, cursor)
+            reached = await scan_page(deps, reached)
+    if not source.sees_all:
+        await verify_by_search(deps, source, source.last_message_id)
+    await cursors.finish(deps.database, source, reached.position)
+    return True
+
+
+async def _must_rest(process: Process, deps: Deps, source: Source) -> bool:
+    pauses = await process.pauses.pauses()
+    resting = in_the_way(pauses, deps.account.id, source.channel_id) is not None
+    return resting or process.stopping.is_set()
 
 
 async def _prove_all(process: Process, deps: Deps) -> None:

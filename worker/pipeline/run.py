@@ -21,6 +21,7 @@ from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
 from worker.pipeline.known import known_package
+from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.store.channels import destination_of
@@ -70,6 +71,7 @@ async def _work(deps: Deps, claim: Claim) -> str:
         verdict = await deduplicate(deps, fetched.content_hash)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
+        await prove_fetched(deps, fetched)
         intent = await intend(deps, claim, verdict.content_hash)
         intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
         package_id = await record(deps, claim, intent)

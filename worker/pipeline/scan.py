@@ -1,4 +1,4 @@
-"""Reading a source channel upward from its cursor.
+"""Reading a source upward from its cursor, and what changed below it.
 
 Rows and cursor are committed together, page by page: whatever the cursor has passed is in the database, and
 whatever is in the database was looked at for the sets it may complete.
@@ -6,40 +6,101 @@ whatever is in the database was looked at for the sets it may complete.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from worker.domain.telegram import Message
 from worker.log import get_logger
-from worker.store.channels import advance_cursor, note_read_to_end
+from worker.store.cursors import advance_cursor, note_changes
 from worker.store.photos import keep_photos
-from worker.store.source_files import keep_files
+from worker.store.source_files import absent_files, forget_files, keep_files
+from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
-    from worker.store.channels import Source
+    from worker.store.cursors import Source
 
 log = get_logger(__name__)
 
 
-async def scan_page(deps: Deps, source: Source) -> Source | None:
-    """Keep one page of messages; the source with its cursor moved, or None when there is nothing above it."""
-    page = await deps.gateway.page_after(source.ref, source.last_message_id)
+async def scan_page(deps: Deps, source: Source) -> Source:
+    """Keep the next page of messages; the source as it stands after it."""
+    page = await _page(deps, source)
     if not page:
-        await note_read_to_end(deps.database, source)
-        return None
-    messages = [item for item in page if isinstance(item, Message)]
+        return source.at_end()
+    messages = [_in_topic(item, source.topic_id) for item in page if isinstance(item, Message)]
     last = page[-1]
     newest = last.message_id if isinstance(last, Message) else last
+    fresh = sum(_id_of(item) > source.last_message_id for item in page)
     async with deps.database.transaction("scan.page") as connection:
         kept = await keep_files(connection, source.channel_id, messages)
-        await keep_photos(connection, source, page)
-        await advance_cursor(connection, source, newest, len(page))
-    log.info(
-        "scan.page",
-        channel=source.title,
-        messages=len(page),
-        files=kept.files,
-        archives=kept.sets,
-        cursor=newest,
-    )
+        await keep_photos(connection, source, messages)
+        await advance_cursor(connection, source, newest, fresh)
+        if source.sees_all:
+            present = [message.message_id for message in messages if message.document is not None]
+            span = (source.position, newest)
+            gone = await absent_files(connection, source.channel_id, source.topic_id, span, present)
+            if gone:
+                await forget_files(connection, source.channel_id, gone)
+    if fresh:
+        log.info(
+            "scan.page",
+            channel=source.title,
+            messages=fresh,
+            files=kept.files,
+            archives=kept.sets,
+            cursor=newest,
+        )
     return source.moved_to(newest)
+
+
+async def _page(deps: Deps, source: Source) -> list[Message | int]:
+    if source.topic_id:
+        return await topic_page_after(deps.gateway, source.ref, source.topic_id, source.position)
+    return await deps.gateway.page_after(source.ref, source.position)
+
+
+async def verify_by_search(deps: Deps, source: Source, above: int) -> None:
+    """Look once more for files above a message, by search.
+
+    To an account from which history is hidden a group's history may show its service messages alone.
+    """
+    below = 0
+    while True:
+        found = await files_between(deps.gateway, source.ref, source.topic_id, above, below)
+        if not found:
+            return
+        async with deps.database.transaction("scan.search") as connection:
+            messages = [_in_topic(message, source.topic_id) for message in found]
+            kept = await keep_files(connection, source.channel_id, messages)
+        if kept.files:
+            log.info("scan.found_by_search", channel=source.title, files=kept.files)
+        below = min(message.message_id for message in found)
+
+
+async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Source:
+    """Keep the next part of what happened since the channel was last looked at: edits and deletions."""
+    changes = await changes_after(deps.gateway, source.ref, source.pts)
+    if changes.is_gap:
+        log.warning("scan.changes_lost", channel=source.title, remedy="files are checked when fetched")
+    # What is above a channel's cursor will be paged; a forum's does not say how far each topic was read.
+    messages = [
+        _in_topic(message, (message.topic_id or GENERAL) if is_forum else 0)
+        for message in changes.messages
+        if is_forum or message.message_id <= source.last_message_id
+    ]
+    async with deps.database.transaction("scan.changes") as connection:
+        await keep_files(connection, source.channel_id, messages)
+        await keep_photos(connection, source, messages)
+        if changes.deleted:
+            await forget_files(connection, source.channel_id, changes.deleted)
+        return await note_changes(connection, source, changes.pts)
+
+
+def _in_topic(message: Message, topic_id: int) -> Message:
+    # General's messages do not say that they are General's.
+    return replace(message, topic_id=topic_id) if topic_id else message
+
+
+def _id_of(item: Message | int) -> int:
+    return item if isinstance(item, int) else item.message_id

@@ -1,37 +1,23 @@
-"""Channels: what accounts see, which are read, which one is written to, and how far each was read."""
+"""Channels: what accounts see, which are read, and which one is written to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
-from worker.errors import FenceLostError, UserError
+from worker.errors import UserError
+from worker.store.protection import apply_protection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.telegram import ChannelInfo
     from worker.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A channel to read, as one account addresses it, and its cursor."""
-
-    channel_id: int
-    cursor_id: int
-    ref: ChannelRef
-    title: str
-    last_message_id: int
-    is_protected: bool
-    allow_protected: bool
-
-    def moved_to(self, message_id: int) -> Source:
-        """The same source with its cursor moved."""
-        return replace(self, last_message_id=message_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +29,64 @@ class Destination:
     title: str
 
 
-async def record_seen(database: Database, account_id: int, infos: list[ChannelInfo]) -> None:
-    """Keep what an account sees: the channels, that it is in them, and how it addresses them."""
+async def record_seen(database: Database, account_id: int, infos: Sequence[ChannelInfo]) -> None:
+    """Keep what an account sees: the channels, that it is in them, and how it addresses them.
+
+    ``infos`` are all of its channels: it is in no other any more.
+    """
     async with database.transaction("channels.seen") as connection:
-        # In one order for all: accounts that start together see the same channels in different orders.
-        for info in sorted(infos, key=lambda info: info.ref.telegram_id):
-            values = {
-                "account": account_id,
-                "telegram_id": info.ref.telegram_id,
-                "access_hash": info.ref.access_hash,
-                "title": info.title,
-                "username": info.username,
-                "kind": info.kind,
-                "protected": info.is_protected,
-                "can_post": info.can_post,
-            }
-            for statement in _SEEN:
-                await connection.execute(statement, values)
+        await _record(connection, account_id, infos)
+        values = {"account": account_id, "seen": [info.ref.telegram_id for info in infos]}
+        await connection.execute(_UNSEEN, values)
 
 
+async def record_joined(database: Database, account_id: int, info: ChannelInfo) -> None:
+    """Keep that an account is in this channel, among others."""
+    async with database.transaction("channels.joined") as connection:
+        await _record(connection, account_id, [info])
+
+
+async def _record(connection: AsyncConnection, account_id: int, infos: Sequence[ChannelInfo]) -> None:
+    ids = [info.ref.telegram_id for info in infos]
+    before = {
+        row.telegram_id: row.is_protected for row in await connection.execute(_PROTECTION, {"ids": ids})
+    }
+    # In one order for all: accounts that start together see the same channels in different orders.
+    for info in sorted(infos, key=lambda info: info.ref.telegram_id):
+        values = {
+            "account": account_id,
+            "telegram_id": info.ref.telegram_id,
+            "access_hash": info.ref.access_hash,
+            "title": info.title,
+            "username": info.username,
+            "kind": info.kind,
+            "protected": info.is_protected,
+            "can_post": info.can_post,
+        }
+        for statement in _SEEN:
+            await connection.execute(statement, values)
+        if before.get(info.ref.telegram_id, info.is_protected) != info.is_protected:
+            await apply_protection(connection, info.ref.telegram_id)
+
+
+async def seen_long_ago(database: Database, account_id: int, seconds: float) -> bool:
+    """Whether the account's list of channels was read longer ago than this, or never."""
+    async with database.reading() as connection:
+        return bool(
+            (await connection.execute(_SEEN_LONG_AGO, {"account": account_id, "old": seconds})).scalar()
+        )
+
+
+_PROTECTION = text("SELECT telegram_id, is_protected FROM channels WHERE telegram_id = ANY(:ids)")
+_UNSEEN = text("""
+    UPDATE memberships m SET can_read = false, can_post = false, checked_at = fleet_now() FROM channels c
+    WHERE m.account_id = :account AND c.id = m.channel_id AND c.telegram_id <> ALL (CAST(:seen AS bigint[]))
+      AND (m.can_read OR m.can_post)
+""")
+_SEEN_LONG_AGO = text("""
+    SELECT coalesce(max(checked_at) < fleet_now() - :old * interval '1 second', true)
+    FROM memberships WHERE account_id = :account
+""")
 _SEEN = (
     text("""
         INSERT INTO channels (telegram_id, title, username, kind, is_protected)
@@ -70,10 +95,12 @@ _SEEN = (
             kind = excluded.kind, is_protected = excluded.is_protected
     """),
     text("""
-        INSERT INTO memberships (account_id, channel_id, can_post)
-        SELECT :account, id, :can_post FROM channels WHERE telegram_id = :telegram_id
+        INSERT INTO memberships (account_id, channel_id, can_post, visible_from)
+        SELECT :account, id, :can_post, CASE WHEN kind = 'channel' THEN 0 END
+        FROM channels WHERE telegram_id = :telegram_id
         ON CONFLICT (account_id, channel_id) DO UPDATE SET can_read = true, can_post = excluded.can_post,
-            checked_at = fleet_now()
+            checked_at = fleet_now(),
+            visible_from = CASE WHEN memberships.can_read THEN memberships.visible_from END
     """),
     text("""
         INSERT INTO peers (account_id, telegram_id, access_hash) VALUES (:account, :telegram_id, :access_hash)
@@ -83,19 +110,27 @@ _SEEN = (
 )
 
 
+async def note_visibility(database: Database, account_id: int, channel_id: int, first_message: int) -> None:
+    """The oldest message of the channel that the account may see; 0: all of them."""
+    async with database.transaction("memberships.visibility") as connection:
+        await connection.execute(
+            text("""
+                UPDATE memberships SET visible_from = :first, sees_history = :first = 0
+                WHERE account_id = :account AND channel_id = :channel
+            """),
+            {"account": account_id, "channel": channel_id, "first": first_message},
+        )
+
+
 async def make_source(database: Database, telegram_id: int) -> None:
     """Read this channel from now on."""
     async with database.transaction("channels.source") as connection:
-        await _require_known(connection, telegram_id)
+        if await _role(connection, telegram_id) == "destination":
+            raise UserError(
+                f"channel {telegram_id} is where archives go", remedy="choose another destination first"
+            )
         await connection.execute(
             text("UPDATE channels SET is_source = true, is_enabled = true WHERE telegram_id = :telegram_id"),
-            {"telegram_id": telegram_id},
-        )
-        await connection.execute(
-            text("""
-                INSERT INTO scan_cursors (channel_id) SELECT id FROM channels WHERE telegram_id = :telegram_id
-                ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO NOTHING
-            """),
             {"telegram_id": telegram_id},
         )
 
@@ -103,7 +138,10 @@ async def make_source(database: Database, telegram_id: int) -> None:
 async def make_destination(database: Database, telegram_id: int) -> None:
     """Publish to this channel from now on; what is elsewhere stays there."""
     async with database.transaction("channels.destination") as connection:
-        await _require_known(connection, telegram_id)
+        if await _role(connection, telegram_id) == "source":
+            raise UserError(
+                f"channel {telegram_id} is read as a source", remedy="run: worker channels remove CHANNEL"
+            )
         await connection.execute(text("UPDATE channels SET is_destination = false WHERE is_destination"))
         await connection.execute(
             text("UPDATE channels SET is_destination = true WHERE telegram_id = :telegram_id"),
@@ -111,42 +149,14 @@ async def make_destination(database: Database, telegram_id: int) -> None:
         )
 
 
-async def _require_known(connection: AsyncConnection, telegram_id: int) -> None:
-    query = text("SELECT 1 FROM channels WHERE telegram_id = :telegram_id")
-    if (await connection.execute(query, {"telegram_id": telegram_id})).one_or_none() is None:
+async def _role(connection: AsyncConnection, telegram_id: int) -> str:
+    query = text("SELECT is_source, is_destination FROM channels WHERE telegram_id = :id")
+    row = (await connection.execute(query, {"id": telegram_id})).one_or_none()
+    if row is None:
         raise UserError(
             f"no account has seen a channel {telegram_id}", remedy="join it with an account first"
         )
-
-
-async def sources_of(database: Database, account_id: int) -> list[Source]:
-    """What this account can read, longest unread first."""
-    async with database.reading() as connection:
-        rows = await connection.execute(
-            text("""
-                SELECT c.id, cu.id AS cursor_id, c.telegram_id, p.access_hash, c.title, cu.last_message_id,
-                       c.is_protected, c.allow_protected
-                FROM channels c
-                JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
-                JOIN peers p ON p.account_id = m.account_id AND p.telegram_id = c.telegram_id
-                JOIN scan_cursors cu ON cu.channel_id = c.id AND cu.account_id IS NULL
-                WHERE c.is_source AND c.is_enabled
-                ORDER BY cu.scanned_at NULLS FIRST, cu.id
-            """),
-            {"account": account_id},
-        )
-        return [
-            Source(
-                channel_id=row.id,
-                cursor_id=row.cursor_id,
-                ref=ChannelRef(row.telegram_id, row.access_hash),
-                title=row.title,
-                last_message_id=row.last_message_id,
-                is_protected=row.is_protected,
-                allow_protected=row.allow_protected,
-            )
-            for row in rows
-        ]
+    return "destination" if row.is_destination else "source" if row.is_source else ""
 
 
 async def channel_ref(database: Database, account_id: int, channel_id: int) -> ChannelRef:
@@ -198,32 +208,6 @@ async def destination_of(database: Database, account_id: int) -> Destination:
             remedy="make it an administrator of that channel",
         )
     return Destination(row.id, ChannelRef(row.telegram_id, row.access_hash), row.title)
-
-
-async def advance_cursor(connection: AsyncConnection, source: Source, to_message_id: int, seen: int) -> None:
-    """Move the cursor, inside the transaction that keeps what lies behind it; only from where we read it."""
-    result = await connection.execute(
-        text("""
-            UPDATE scan_cursors SET last_message_id = :to, messages_seen = messages_seen + :seen,
-                scanned_at = fleet_now()
-            WHERE id = :cursor AND last_message_id = :from
-        """),
-        {"to": to_message_id, "seen": seen, "cursor": source.cursor_id, "from": source.last_message_id},
-    )
-    if not result.rowcount:
-        raise FenceLostError(f"another account is reading {source.title}")
-
-
-async def note_read_to_end(database: Database, source: Source) -> None:
-    """Say that there was nothing above the cursor, unless another account has moved it since."""
-    async with database.transaction("channels.read_to_end") as connection:
-        await connection.execute(
-            text("""
-                UPDATE scan_cursors SET newest_message_id = last_message_id, scanned_at = fleet_now()
-                WHERE id = :cursor AND last_message_id = :last
-            """),
-            {"cursor": source.cursor_id, "last": source.last_message_id},
-        )
 
 
 async def channel_titles(database: Database, channel_ids: list[int]) -> dict[int, str]:

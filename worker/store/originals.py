@@ -35,8 +35,9 @@ _OF_PACKAGE = text("""
     SELECT file_name, size, source_channel, source_message, document_id FROM package_originals
     WHERE package_id = :package ORDER BY ordinal
 """)
-# Relies on package_originals_document and source_files_document. A package is known by the documents it was
-# made of, wherever those are posted again, and by those of every set that turned out to be the same.
+# Relies on package_originals_document, source_files_document and package_parts_document. A package is known
+# by its documents at the destination, by those it was made of, wherever they are posted again, and by those
+# of every set that turned out to be the same.
 _KNOWN = text("""
     SELECT known.package_id FROM (
         SELECT o.package_id, array_agg(o.document_id ORDER BY o.ordinal) AS documents
@@ -49,6 +50,10 @@ _KNOWN = text("""
         WHERE s.package_id IS NOT NULL
           AND s.id IN (SELECT set_id FROM source_files WHERE document_id = :first)
         GROUP BY s.id
+        UNION ALL
+        SELECT pp.package_id, array_agg(pp.document_id ORDER BY pp.ordinal) FROM package_parts pp
+        WHERE pp.package_id IN (SELECT package_id FROM package_parts WHERE document_id = :first)
+        GROUP BY pp.package_id
     ) known JOIN packages p ON p.id = known.package_id AND p.state = 'published'
     WHERE known.documents = CAST(:documents AS bigint[]) ORDER BY known.package_id LIMIT 1
 """)

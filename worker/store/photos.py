@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from worker.domain.archive_set import ArchiveSet
     from worker.domain.telegram import Message
-    from worker.store.channels import Source
+    from worker.store.cursors import Source
     from worker.store.database import Database
 
 # Photos of one posting stand close to its files; so many messages away from them nobody looks.

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.domain.forming import set_name
 from worker.store.collecting import form_sets, lock_channel
 from worker.store.sets import SourcePart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from worker.domain.archive_set import ArchiveSet
     from worker.store.database import Database
 
 
@@ -27,8 +29,9 @@ class Unproven:
     parts: tuple[SourcePart, ...]
 
 
-# Relies on archive_sets_to_prove. Moving it back keeps a second account from reading the same headers at the
-# same time; should this process die, somebody looks again as soon as its lease is over.
+# Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
+# the set back keeps a second account from reading the same headers at the same time; should this process die,
+# somebody looks again as soon as its lease is over.
 _NEXT = text("""
     UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second'
     WHERE id IN (
@@ -37,6 +40,8 @@ _NEXT = text("""
         JOIN channels c ON c.id = n.channel_id AND c.is_enabled
         WHERE n.state = 'collecting' AND n.to_prove AND n.not_before <= fleet_now()
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
+          AND (coalesce(m.visible_from, 0) = 0 OR NOT EXISTS (
+              SELECT FROM source_files f WHERE f.set_id = n.id AND f.message_id < m.visible_from))
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
     RETURNING id, fence, channel_id, name
 """)
@@ -49,6 +54,13 @@ _SETTLE = text("""
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
+_SETTLE_FEWER = text("""
+    UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, name = :name,
+        part_count = :count, total_size = :size, lead_document_id = :lead, not_before = fleet_now(),
+        fence = fence + 1, updated_at = fleet_now()
+    WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
+""")
+_SPARE = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _GONE = text("""
     UPDATE source_files f SET is_gone = true, set_id = NULL, part_number = NULL
     FROM archive_sets s
@@ -83,6 +95,28 @@ async def settle_complete(database: Database, unproven: Unproven) -> bool:
 async def settle_incomplete(database: Database, unproven: Unproven, reason: str) -> bool:
     """The set waits for further parts; only those will have it looked at again."""
     return await _settle(database, unproven, state="collecting", reason=reason)
+
+
+async def settle_without_spares(database: Database, unproven: Unproven, whole: ArchiveSet) -> bool:
+    """The set is whole with these of its files; the others look for a set of their own."""
+    kept = {part.message_id for part in whole.parts}
+    async with database.transaction("proofs.spares") as connection:
+        await lock_channel(connection, unproven.channel_id)
+        values = {
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+            "name": set_name(whole),
+            "count": len(whole.parts),
+            "size": sum(part.size for part in whole.parts),
+            "lead": whole.parts[0].document_id,
+        }
+        family = (await connection.execute(_SETTLE_FEWER, values)).scalar_one_or_none()
+        if family is None:
+            return False
+        spare = [part.source_file_id for part in unproven.parts if part.message_id not in kept]
+        await connection.execute(_SPARE, {"files": spare})
+        await form_sets(connection, unproven.channel_id, [family])
+        return True
 
 
 async def look_again(database: Database, unproven: Unproven, reason: str, wait: float) -> bool:

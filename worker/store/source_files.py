@@ -7,35 +7,52 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
-from worker.domain.archive_name import recognise
+from worker.domain.forming import NO_FAMILY, family_of
 from worker.store.collecting import form_sets, lock_channel
+from worker.store.file_changes import release_files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.telegram import Message
     from worker.store.database import Database
 
-NO_FAMILY = ""
 _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What keeping a page came to."""
+    """What keeping messages came to: files that were not known before, and sets that were not there."""
 
     files: int = 0
     sets: int = 0
 
 
-_INSERT_FILE = text("""
+_KNOWN = text("""
+    SELECT message_id, document_id, file_name, size, caption, is_protected, is_gone FROM source_files
+    WHERE channel_id = :channel AND message_id = ANY(:messages)
+""")
+_WRITE = text("""
     INSERT INTO source_files (channel_id, topic_id, message_id, document_id, file_name, size, mime_type,
         caption, poster_id, album_id, reply_to, is_protected, posted_at, family)
     VALUES (:channel, :topic, :message, :document, :name, :size, :mime,
         :caption, :poster, :album, :reply, :protected, :posted, :family)
-    ON CONFLICT (channel_id, message_id) DO NOTHING RETURNING id
+    ON CONFLICT (channel_id, message_id) DO UPDATE SET document_id = excluded.document_id,
+        file_name = excluded.file_name, size = excluded.size, mime_type = excluded.mime_type,
+        caption = excluded.caption, is_protected = excluded.is_protected, family = excluded.family,
+        sha256 = NULL, is_gone = false
+""")
+_CAPTION = text("""
+    UPDATE source_files SET caption = :caption WHERE channel_id = :channel AND message_id = :message
+""")
+# Relies on source_files_message_key.
+_BETWEEN = text("""
+    SELECT message_id FROM source_files
+    WHERE channel_id = :channel AND message_id > :above AND message_id <= :up_to AND NOT is_gone
+      AND (:topic = 0 OR topic_id = :topic) AND message_id <> ALL (CAST(:present AS integer[]))
 """)
 # Rows that were written before names were read into families. Relies on source_files_unsorted.
 _UNSORTED = text("""
@@ -51,33 +68,46 @@ _SORT = text("""
 """)
 
 
-def family_of(file_name: str) -> str:
-    """The key that files share which may belong to one archive; empty for what is no archive's name."""
-    name = recognise(file_name)
-    # No file name holds a line break, so it cannot be mistaken for the one between name and kind.
-    return NO_FAMILY if name is None else "\n".join(part.replace("\n", " ") for part in name.family)
-
-
 async def keep_files(connection: AsyncConnection, channel_id: int, messages: Sequence[Message]) -> Kept:
     """Write a row for every file message, inside the scan's transaction, and form sets of what is there.
 
-    What is known already stays as it is.
+    A message that was edited to carry another file leaves its set, unless that is being worked on: whoever
+    fetches it will find out.
     """
-    families: set[str] = set()
+    if not messages:
+        return Kept()
+    await lock_channel(connection, channel_id)
+    values = {"channel": channel_id, "messages": [message.message_id for message in messages]}
+    known = {row.message_id: row for row in await connection.execute(_KNOWN, values)}
+    changed = [m.message_id for m in messages if _is_changed(m, known.get(m.message_id))]
+    families, stuck = await release_files(connection, channel_id, changed)
     files = 0
-    with_files = [message for message in messages if message.document is not None]
-    if with_files:
-        await lock_channel(connection, channel_id)
-    for message in with_files:
-        values = _values(channel_id, message)
-        if (await connection.execute(_INSERT_FILE, values)).one_or_none() is not None:
-            families.add(values["family"])
-            files += 1
+    for message in messages:
+        row = known.get(message.message_id)
+        if message.document is None or message.message_id in stuck:
+            continue
+        columns = _columns(channel_id, message)
+        if row is None or message.message_id in changed:
+            await connection.execute(_WRITE, columns)
+            families.add(columns["family"])
+            files += row is None
+        elif row.caption != message.text:
+            await connection.execute(_CAPTION, columns)
     families.discard(NO_FAMILY)
     return Kept(files, await form_sets(connection, channel_id, families) if families else 0)
 
 
-def _values(channel_id: int, message: Message) -> dict[str, Any]:
+def _is_changed(message: Message, row: Row[Any] | None) -> bool:
+    if row is None:
+        return False
+    document = message.document
+    if document is None:
+        return not row.is_gone
+    carried = (document.document_id, document.file_name, document.size, message.is_protected, False)
+    return carried != (row.document_id, row.file_name, row.size, row.is_protected, row.is_gone)
+
+
+def _columns(channel_id: int, message: Message) -> dict[str, Any]:
     document = message.document
     assert document is not None, "only file messages are kept"
     return {
@@ -96,6 +126,27 @@ def _values(channel_id: int, message: Message) -> dict[str, Any]:
         "posted": message.date,
         "family": family_of(document.file_name),
     }
+
+
+async def forget_files(connection: AsyncConnection, channel_id: int, messages: Collection[int]) -> None:
+    """These messages are gone: the sets that missed nothing else wait for such a file from here on."""
+    await lock_channel(connection, channel_id)
+    families, _ = await release_files(connection, channel_id, messages)
+    await form_sets(connection, channel_id, families - {NO_FAMILY})
+
+
+async def absent_files(
+    connection: AsyncConnection, channel_id: int, topic_id: int, span: tuple[int, int], present: Sequence[int]
+) -> list[int]:
+    """Messages above the first and up to the second id of ``span`` that had a file and are not there."""
+    values = {
+        "channel": channel_id,
+        "topic": topic_id,
+        "above": span[0],
+        "up_to": span[1],
+        "present": list(present),
+    }
+    return list((await connection.execute(_BETWEEN, values)).scalars())
 
 
 async def sort_earlier(database: Database, channel_id: int) -> int:

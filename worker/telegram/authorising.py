@@ -30,7 +30,7 @@ async def request_code(gateway: Gateway, server: Server, phone: str) -> str:
     )
     for _ in range(_MOVES):
         try:
-            return str((await gateway.ask(query)).phone_code_hash)
+            return str((await gateway.read(query)).phone_code_hash)
         except ElsewhereError as elsewhere:
             await gateway.connections.move_home(elsewhere.dc_id)
     raise RefusedError("auth.sendCode: every data centre sends this number to another one")
@@ -39,18 +39,18 @@ async def request_code(gateway: Gateway, server: Server, phone: str) -> str:
 async def sign_in(gateway: Gateway, phone: str, code_hash: str, code: str) -> None:
     """Log in with the code."""
     query = raw.functions.auth.SignIn(phone_number=phone, phone_code_hash=code_hash, phone_code=code)
-    answer = await gateway.ask(query)
+    answer = await gateway.read(query)
     if isinstance(answer, raw.types.auth.AuthorizationSignUpRequired):
         raise RefusedError("auth.signIn: PHONE_NUMBER_UNOCCUPIED")
 
 
 async def check_password(gateway: Gateway, password: str) -> None:
     """Finish a login that asks for the account's password; the password itself is never sent."""
-    asked = await gateway.ask(raw.functions.account.GetPassword())
+    asked = await gateway.read(raw.functions.account.GetPassword())
     proof = compute_password_check(asked, password)
-    await gateway.ask(raw.functions.auth.CheckPassword(password=proof))
+    await gateway.read(raw.functions.auth.CheckPassword(password=proof))
 
 
 async def log_out(gateway: Gateway) -> None:
     """End the session at Telegram: its key is worth nothing from here on."""
-    await gateway.ask(raw.functions.auth.LogOut())
+    await gateway.read(raw.functions.auth.LogOut())

@@ -9,7 +9,8 @@ from pyrogram import raw
 
 from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections, TransferBounds
-from worker.telegram.convert import sent_message, to_channel, to_me, to_message
+from worker.telegram.convert import sent_message, to_me, to_message
+from worker.telegram.dialogs import read_channels
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage, OtherKeys
 from worker.telegram.tether import LOOSE, Tether
@@ -88,14 +89,8 @@ class Gateway:
         return to_me(next(user for user in answer.users if user.id == answer.full_user.id))
 
     async def channels(self) -> list[ChannelInfo]:
-        """The channels and supergroups among this account's newest dialogs."""
-        dialogs = await self._call(
-            raw.functions.messages.GetDialogs(
-                offset_date=0, offset_id=0, offset_peer=raw.types.InputPeerEmpty(), limit=PAGE, hash=0
-            )
-        )
-        infos = (to_channel(chat) for chat in dialogs.chats)
-        return [info for info in infos if info is not None]
+        """The channels and supergroups among this account's dialogs, archived ones too."""
+        return await read_channels(self)
 
     async def page_after(self, channel: ChannelRef, message_id: int) -> list[Message | int]:
         """The next messages above ``message_id``, oldest first; a bare id stands for a service message."""
@@ -210,9 +205,9 @@ class Gateway:
             raw.functions.channels.DeleteMessages(channel=_channel(channel), id=list(ids)), channel
         )
 
-    async def ask(self, query: Any) -> Any:
-        """A call that concerns the account itself."""
-        return await self._call(query)
+    async def read(self, query: Any, channel: ChannelRef | None = None) -> Any:
+        """A call that nobody sees, for the modules that have a subject of their own."""
+        return await self._call(query, channel)
 
     async def _call(self, query: Any, channel: ChannelRef | None = None) -> Any:
         """A call that changes nothing anybody sees: it may be repeated."""

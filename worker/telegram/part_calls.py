@@ -1,4 +1,4 @@
-"""The three calls that move file parts, written and read as bytes: no object is made of a part.
+"""The calls that move file parts, written and read as bytes: no object is made of a part.
 
 A call's ``write`` and ``read`` run in the porter's thread. ``write`` puts the query into the packet that is
 about to leave; ``read`` is given the answer inside the packet that came, and takes the bytes from there.
@@ -6,15 +6,16 @@ about to leave; ``read`` is given the answer inside the packet that came, and ta
 
 from __future__ import annotations
 
+import hashlib
 import struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pyrogram import raw
 
 from worker.errors import RetryableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from worker.domain.telegram import Document
 
@@ -23,8 +24,20 @@ _BIG_PART = struct.Struct("<Iqii")
 _SMALL_PART = struct.Struct("<Iqi")
 _TRUE = 0x997275B5
 _FILE, _REDIRECT = raw.types.upload.File.ID, raw.types.upload.FileCdnRedirect.ID
+_VECTOR_ID = 0x1CB5C415
+_VECTOR = struct.Struct("<Ii")
+# Constructor, offset, length, and a byte string of 32 with its head and padding.
+_HASH = struct.Struct("<IqiB32s3x")
 # Constructor, type and time stand before the bytes of a file chunk.
 _FILE_HEAD = 12
+
+
+class RangeHash(NamedTuple):
+    """The SHA-256 of one range of a file."""
+
+    offset: int
+    length: int
+    digest: bytes
 
 
 class PartCall(Protocol):
@@ -62,7 +75,8 @@ def query_for(location: Any) -> bytes:
 class ReadRange:
     """``upload.getFile``: one range, handed to ``take`` whole or not at all.
 
-    ``expected`` is how many bytes there must be; None where only the server knows.
+    ``expected`` is how many bytes there must be; None where only the server knows. They have to agree with
+    ``hashes``, as far as there are any.
     """
 
     method = "upload.GetFile"
@@ -74,7 +88,9 @@ class ReadRange:
         limit: int,
         expected: int | None,
         take: Callable[[int, memoryview], Any],
+        hashes: Sequence[RangeHash] = (),
     ) -> None:
+        self._hashes = hashes
         self._location, self._offset, self._limit, self._expected = location, offset, limit, expected
         self._take = take
 
@@ -92,6 +108,10 @@ class ReadRange:
         data = tl_bytes(answer, _FILE_HEAD)
         if self._expected is not None and len(data) != self._expected:
             raise RetryableError(f"{self.method}: {len(data)} of {self._expected} bytes at {self._offset}")
+        for known in self._hashes:
+            start = known.offset - self._offset
+            if hashlib.sha256(data[start : start + known.length]).digest() != known.digest:
+                raise RetryableError(f"{self.method}: the bytes at {known.offset} are not the server's")
         return self._take(self._offset, data)
 
 
@@ -134,3 +154,25 @@ def tl_bytes(data: memoryview, at: int) -> memoryview:
         return data[at + 1 : at + 1 + data[at]]
     length = int.from_bytes(data[at + 1 : at + 4], "little")
     return data[at + 4 : at + 4 + length]
+
+
+class ReadHashes:
+    """``upload.getFileHashes``: what the server says the ranges from ``offset`` on hash to."""
+
+    method = "upload.GetFileHashes"
+
+    def __init__(self, location: bytes, offset: int) -> None:
+        head = raw.functions.upload.GetFileHashes.ID.to_bytes(4, "little")
+        # The location stands behind constructor and flags of the query for a range.
+        self._query = head + location[8:] + offset.to_bytes(8, "little")
+
+    def write(self, body: memoryview) -> int:
+        body[: len(self._query)] = self._query
+        return len(self._query)
+
+    def read(self, answer: memoryview) -> list[RangeHash]:
+        kind, count = _VECTOR.unpack_from(answer)
+        if kind != _VECTOR_ID or len(answer) < _VECTOR.size + count * _HASH.size:
+            raise RetryableError(f"{self.method}: answered with {kind:#x}, which is no list of hashes")
+        found = _HASH.iter_unpack(answer[_VECTOR.size : _VECTOR.size + count * _HASH.size])
+        return [RangeHash(offset, length, digest) for _, offset, length, _, digest in found]

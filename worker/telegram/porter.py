@@ -15,9 +15,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError, RetryableError
+from worker.errors import AccountUnusableError, FleetError, LeaseLostError, NotBeforeError, RetryableError
 from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError, open_all, seal_all
+from worker.telegram.inbox import TOGETHER, Inbox
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.route import Request, Route
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from worker.telegram.part_calls import PartCall
 
 log = get_logger(__name__)
-# As many packets as the cipher carries side by side.
-_TOGETHER = 4
-_KEPT_BUFFERS = 12
 _IDLE_SECONDS = 30.0
 _TICK_SECONDS = 0.25
 # A packet of four bytes is an error of the transport itself.
@@ -47,7 +45,7 @@ class Porter:
         for end in (self._ear, self._mouth):
             end.setblocking(False)
         self._selector.register(self._ear, selectors.EVENT_READ)
-        self._buffers: list[bytearray] = []
+        self._inbox = Inbox()
         self._answered: list[Answered] = []
         self._end: Exception | None = None
         self._thread: threading.Thread | None = None
@@ -114,8 +112,7 @@ class Porter:
             self._tend(route, now)
             self._send(route, now)
         self._report()
-        received: list[tuple[Line, bytearray, int]] = []
-        for key, events in self._selector.select(self._patience()):
+        for key, events in self._selector.select(self._patience(now)):
             line = key.data
             if line is None:
                 with contextlib.suppress(BlockingIOError):
@@ -126,14 +123,17 @@ class Porter:
                 if events & selectors.EVENT_WRITE:
                     self._writable(line, time.monotonic())
                 if events & selectors.EVENT_READ:
-                    self._readable(line, received)
+                    self._readable(line)
             except (LineLostError, OSError) as error:
                 self._drop(line, error)
             except LeaseLostError as error:
                 self._end = error
-        self._open(received)
+        self._open(time.monotonic())
 
-    def _patience(self) -> float | None:
+    def _patience(self, now: float) -> float | None:
+        held = self._inbox.patience(now)
+        if held is not None:
+            return held
         busy = any(route.outstanding for route in self._routes)
         open_lines = any(route.lines for route in self._routes)
         return _TICK_SECONDS if busy else 1.0 if open_lines else None
@@ -207,20 +207,22 @@ class Porter:
                     self._end = error
                     return
 
-    def _readable(self, line: Line, received: list[tuple[Line, bytearray, int]]) -> None:
+    def _readable(self, line: Line) -> None:
         with contextlib.suppress(BlockingIOError):
-            while (packet := line.receive(self._buffers, time.monotonic())) is not None:
-                received.append((line, *packet))
-                if len(received) >= _TOGETHER:
-                    self._open(received)
+            now = time.monotonic()
+            while (packet := line.receive(self._inbox.buffers, now)) is not None:
+                self._inbox.put(line, *packet, now)
+                if self._inbox.is_full:
+                    self._open(now)
 
-    def _open(self, received: list[tuple[Line, bytearray, int]]) -> None:
-        """Decrypt these packets side by side, and do what they say."""
-        now, jobs, opened = time.monotonic(), [], []
-        for line, buffer, length in received:
-            packet = memoryview(buffer)[:length]
+    def _open(self, now: float) -> None:
+        """Decrypt the packets that are due side by side, and do what they say."""
+        jobs, opened = [], []
+        # The held ones count as under way until they are opened.
+        packets = self._inbox.due(now, more=sum(len(line.under_way) for line in self._lines()) > TOGETHER)
+        for line, packet, _ in packets:
             try:
-                if length == _TRANSPORT_ERROR:
+                if len(packet) == _TRANSPORT_ERROR:
                     self._drop(line, line.route.refused(int.from_bytes(packet, "little", signed=True)))
                     continue
                 jobs.append(line.route.key.job(packet))
@@ -232,12 +234,25 @@ class Porter:
             if line not in line.route.lines:
                 continue
             try:
-                self._answered += line.handle(packet, now)
-                line.route.failures = 0
+                self._learn(line.route, line.handle(packet, now))
             except (EnvelopeError, LineLostError) as error:
                 self._drop(line, error)
-        self._buffers += [buffer for _, buffer, length in received][: _KEPT_BUFFERS - len(self._buffers)]
-        received.clear()
+        self._inbox.give_back(packets)
+
+    def _learn(self, route: Route, answered: list[Answered]) -> None:
+        """An answer proves that the route works. A flood wait stops what has not left yet, too."""
+        route.failures = 0
+        self._answered += answered
+        for refused, _, error in answered:
+            if isinstance(error, NotBeforeError) and "PREMIUM" not in error.what:
+                held = [each for each in route.pending if each.call.method == refused.call.method]
+                for request in held:
+                    route.pending.remove(request)
+                    told = RetryableError(f"{request.call.method}: held back by a flood wait")
+                    self._answered.append((request, None, told))
+
+    def _lines(self) -> list[Line]:
+        return [line for route in self._routes for line in route.lines]
 
     def _drop(self, line: Line, error: Exception, *, again: bool = True) -> None:
         route = line.route

@@ -6,19 +6,22 @@ import asyncio
 import secrets
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.domain.telegram import UploadedFile
 from worker.errors import ReferenceExpiredError, SetFailedError
 from worker.telegram.failures import MigrateError
-from worker.telegram.part_calls import PartCall, ReadRange, SavePart, location_of
+from worker.telegram.fingerprints import Fingerprints
+from worker.telegram.part_calls import PartCall, ReadHashes, ReadRange, SavePart, location_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from worker.domain.telegram import Document
     from worker.telegram.depth import Depth
     from worker.telegram.gateway import Gateway
+    from worker.telegram.part_calls import RangeHash
     from worker.telegram.permission import FilePermission
 
 DOWN_BYTES = 1024 * 1024
@@ -73,26 +76,43 @@ class Download:
     async def run(self) -> None:
         """Fetch every range that is missing. A short answer is an error, never an end."""
         located = await self._locate(None)
+        missing = list(self._target.missing())
+        parts = self._gateway.permission.parts
         depth = self._gateway.connections.depth(located.dc_id, "down")
-        async with self._gateway.permission.parts("upload.getFile", depth.narrow) as permission:
-            await _in_depth(
-                depth, (self._range(number * DOWN_BYTES, permission) for number in self._target.missing())
+        async with (
+            parts("upload.getFile", depth.narrow) as permission,
+            parts("upload.getFileHashes", depth.narrow) as hash_permission,
+        ):
+            prints = Fingerprints(
+                lambda offset: hash_permission.part(lambda: self._hashes(offset)), missing, unit=DOWN_BYTES
             )
+            try:
+                await _in_depth(depth, missing, lambda part: self._range(part, permission, prints))
+            finally:
+                await prints.close()
 
-    async def _range(self, offset: int, permission: FilePermission) -> None:
+    async def _range(self, part: int, permission: FilePermission, prints: Fingerprints) -> None:
         located = await self._locate(None)
+        offset = part * DOWN_BYTES
         expected = min(DOWN_BYTES, located.document.size - offset)
         while True:
             try:
-                await permission.part(lambda: self._once(located, offset, expected))  # noqa: B023 - awaited here
+                hashes = await prints.of(offset)
+                take = partial(self._once, located, offset, expected, hashes)
+                await permission.part(take)
                 break
             except ReferenceExpiredError:
                 located = await self._locate(located)
         self._moved(expected)
 
-    async def _once(self, located: _Located, offset: int, expected: int) -> None:
-        call = ReadRange(located.location, offset, DOWN_BYTES, expected, self._target.take)
+    async def _once(self, located: _Located, offset: int, expected: int, hashes: Sequence[RangeHash]) -> None:
+        call = ReadRange(located.location, offset, DOWN_BYTES, expected, self._target.take, hashes)
         await follow(self._gateway, located, call)
+
+    async def _hashes(self, offset: int) -> list[RangeHash]:
+        located = await self._locate(None)
+        found: list[RangeHash] = await follow(self._gateway, located, ReadHashes(located.location, offset))
+        return found
 
     async def _locate(self, stale: _Located | None) -> _Located:
         """The document's place; asked for again if ``stale`` is all that is known."""
@@ -176,7 +196,7 @@ class Upload:
         depth = self._gateway.connections.depth(self._gateway.home_dc, "up")
         method = "upload.saveBigFilePart" if self.file.is_big else "upload.saveFilePart"
         async with self._gateway.permission.parts(method, depth.narrow) as permission:
-            await _in_depth(depth, (self._part(part, permission) for part in parts))
+            await _in_depth(depth, parts, lambda part: self._part(part, permission))
 
     async def _part(self, part: int, permission: FilePermission) -> None:
         offset = part * UP_BYTES
@@ -192,26 +212,19 @@ class Upload:
         self._moved(length)
 
 
-async def _in_depth(depth: Depth, parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def _in_depth(
+    depth: Depth, parts: Iterable[int], work: Callable[[int], Coroutine[Any, Any, None]]
+) -> None:
     """Work on the parts in order, as many at once as the depth allows; the first failure ends them all."""
-    waiting = iter(parts)
+
+    def left(task: asyncio.Task[None]) -> None:
+        depth.leave(moved=not task.cancelled() and task.exception() is None)
+
     try:
         async with asyncio.TaskGroup() as group:
-            for work in waiting:
-                try:
-                    await depth.enter()
-                except BaseException:
-                    work.close()
-                    raise
-                group.create_task(_leaving(depth, work))
+            for part in parts:
+                await depth.enter()
+                # A callback: a task that is cancelled before it began would not come to a ``finally``.
+                group.create_task(work(part)).add_done_callback(left)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-
-
-async def _leaving(depth: Depth, work: Coroutine[Any, Any, None]) -> None:
-    moved = False
-    try:
-        await work
-        moved = True
-    finally:
-        depth.leave(moved=moved)

@@ -39,7 +39,7 @@ def pytest_terminal_summary(terminalreporter):
 
 def write_damages(terminalreporter, damages):
     terminalreporter.section("damaged archives examined")
-    terminalreporter.write_line(f"{'':<6} {'format':<16} {'tried':>6} {'marked':>6}  not marked, by reason")
+    terminalreporter.write_line(f"{'':<11} {'format':<16} {'tried':>6} {'marked':>6}  not marked, by reason")
     totals = Counter()
     for damage, form in sorted({key[:2] for key in damages}):
         verdicts = {verdict: n for (d, f, verdict), n in damages.items() if (d, f) == (damage, form)}
@@ -55,4 +55,4 @@ def write_row(terminalreporter, damage, form, verdicts):
         f"{count} {verdict}" for verdict, count in sorted(verdicts.items()) if verdict != "marked"
     )
     tried, marked = sum(verdicts.values()), verdicts.get("marked", 0)
-    terminalreporter.write_line(f"{damage:<6} {form:<16} {tried:>6} {marked:>6}  {rest}")
+    terminalreporter.write_line(f"{damage:<11} {form:<16} {tried:>6} {marked:>6}  {rest}")

@@ -48,18 +48,17 @@ class Maker:
     make: object
     tools: tuple[str, ...]
     fuzzed: bool
-    protected: bool
 
 
 MAKERS: dict[str, Maker] = {}
 
 
-def sample(form, *tools, fuzzed=True, protected=True):
-    """Register a sample. ``protected``: every byte that the listing depends on is under some checksum."""
+def sample(form, *tools, fuzzed=True):
+    """Register a sample."""
 
     def register(make):
         name = make.__name__
-        MAKERS[name] = Maker(name, form, make, tools, fuzzed, protected)
+        MAKERS[name] = Maker(name, form, make, tools, fuzzed)
         return make
 
     return register

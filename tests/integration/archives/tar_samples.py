@@ -29,7 +29,7 @@ def tar_gnu(folder):
     return Sample(write_files(folder, ["a.tar"], [tar_bytes()]))
 
 
-@sample("tar", protected=False)
+@sample("tar")
 def tar_pax(folder):
     return Sample(write_files(folder, ["a.tar"], [tar_bytes(form=tarfile.PAX_FORMAT)]))
 
@@ -75,7 +75,7 @@ def tar_zst(folder):
     return Sample(write_files(folder, ["a.tar.zst"], [zstd.compress(tar_bytes(), options=options)]))
 
 
-@sample("tar.zst", "bsdtar", protected=False)
+@sample("tar.zst", "bsdtar")
 def tar_zst_tool(folder):
     run_tool(folder, "bsdtar", "-c", "--zstd", "-f", "../a.tar.zst", "readme.txt", "empty.bin", "folder")
     return with_folders([folder / "a.tar.zst"])

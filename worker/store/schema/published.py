@@ -81,6 +81,7 @@ package_parts = Table(
     checked("byte_length", BigInteger, "> 0", nullable=False),
     PrimaryKeyConstraint("package_id", "ordinal"),
     UniqueConstraint("dest_channel_id", "message_id", name="package_parts_message_key"),
+    Index("package_parts_document", "document_id", postgresql_where=text("document_id IS NOT NULL")),
 )
 
 package_files = Table(

@@ -55,6 +55,7 @@ memberships = Table(
     flag("can_read", default=True),
     flag("can_post"),
     flag("sees_history", default=True),
+    Column("visible_from", Integer),
     now_column("checked_at"),
     PrimaryKeyConstraint("account_id", "channel_id"),
     Index("memberships_channel", "channel_id"),

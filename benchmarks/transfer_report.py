@@ -1,0 +1,191 @@
+"""What the measured transfers show: tables, ratios, and whether the targets are met."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MB, GIB, MIB = 1e6, 1 << 30, 1 << 20
+OURS, REFERENCE = "fleet", "kurigram"
+# Beyond this the server is what is measured, and a wall-clock figure says nothing about the client.
+BUSY_SHARE = 0.8
+WHAT = {"down": "download", "up": "upload", "publish": "download + hash + publish"}
+
+_INTRODUCTION = (
+    "Written by `make bench`. One run on one machine: our engine and the clients people use, each in its",
+    "own environment and process, on the loopback Telegram in a process of its own. Absolute figures belong",
+    "to the machine; the ratios are what counts.",
+)
+_CEILING = (
+    "the same bytes through AES-IGE both ways and three times",
+    "through SHA-256, one message after the other, and nothing else. Several messages side by side pass the",
+    "cipher faster than that.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A kind of connection; no bandwidth means as much as there is."""
+
+    rtt_ms: int
+    mbps: float
+
+    def __str__(self) -> str:
+        return f"{self.rtt_ms} ms" + (f", {self.mbps / 8:.0f} MB/s per connection" if self.mbps else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One client doing one thing over one kind of line."""
+
+    client: str
+    operation: str
+    line: Line
+    size: int
+    seconds: float
+    cpu: float
+    peak: int
+    server_cpu: float
+
+    @property
+    def speed(self) -> float:
+        return self.size / MB / self.seconds
+
+    @property
+    def per_cpu(self) -> float:
+        return self.size / MB / self.cpu
+
+    @property
+    def cpu_per_gib(self) -> float:
+        return self.cpu * GIB / self.size
+
+    @property
+    def server_share(self) -> float:
+        return self.server_cpu / self.seconds
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the server was too busy for the wall clock to mean anything."""
+        return self.server_share > BUSY_SHARE
+
+    def __str__(self) -> str:
+        return (
+            f"{self.line!s:>34}  {self.operation:8} {self.client:18} {self.speed:7.1f} MB/s "
+            f"{self.cpu_per_gib:6.2f} CPU s/GiB {self.peak / MIB:5.0f} MiB  server {self.server_share:4.0%}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A promise: what was measured, the least (or most) it may be, and what it aims at."""
+
+    what: str
+    value: float
+    least: float
+    aim: float
+    unit: str
+    is_upper: bool = False
+    is_void: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        return self.value <= self.least if self.is_upper else self.value >= self.least
+
+    @property
+    def state(self) -> str:
+        if self.is_void and not self.is_met:
+            return "void"
+        reached = self.value <= self.aim if self.is_upper else self.value >= self.aim
+        return "aim reached" if reached else "met" if self.is_met else "MISSED"
+
+    def row(self) -> str:
+        return (
+            f"| {self.what} | {self.least:g} {self.unit} | {self.aim:g} {self.unit} "
+            f"| **{self.value:.3g} {self.unit}** | {self.state} |"
+        )
+
+
+class Report:
+    """All cases of one run, with the ceiling that was measured beside them."""
+
+    def __init__(self, cases: list[Case], ceiling: float, cipher: str, rounds: int) -> None:
+        self._cases, self._ceiling, self._cipher, self._rounds = cases, ceiling, cipher, rounds
+        self._by = {(case.client, case.operation, case.line): case for case in cases}
+
+    def _get(self, client: str, operation: str, rtt: int) -> Case | None:
+        return self._by.get((client, operation, Line(rtt, 0.0)))
+
+    def targets(self) -> Iterator[Target]:
+        for operation, least, aim in (("down", 8, 11), ("up", 4, 5)):
+            ours, theirs = self._get(OURS, operation, 50), self._get(REFERENCE, operation, 50)
+            if ours and theirs:
+                what = f"{WHAT[operation]} at 50 ms, wall, against stock Kurigram"
+                yield Target(what, theirs.seconds / ours.seconds, least, aim, "x", is_void=ours.is_void)
+        ours, theirs = self._get(OURS, "publish", 0), self._get(REFERENCE, "publish", 0)
+        if ours and theirs:
+            what = f"{WHAT['publish']} at 0 ms, MB per CPU-second, against stock Kurigram"
+            yield Target(what, ours.per_cpu / theirs.per_cpu, 2.5, 3.5, "x")
+        if ours:
+            yield Target("the same, share of the ceiling", 100 * ours.per_cpu / self._ceiling, 50, 70, "%")
+        for operation in ("down", "up"):
+            ours = self._get(OURS, operation, 0)
+            others = [
+                case for case in self._cases if case.operation == operation and case.line == Line(0, 0.0)
+            ]
+            peers = [case.cpu_per_gib for case in others if case.client != OURS]
+            if ours and peers:
+                what = f"CPU seconds per GiB against the best peer, {WHAT[operation]}"
+                yield Target(what, ours.cpu_per_gib / min(peers), 0.6, 0.4, "x", is_upper=True)
+        peaks = [case.peak for case in self._cases if case.client == OURS]
+        if peaks:
+            yield Target("peak memory", max(peaks) / MIB, 250, 150, "MiB", is_upper=True)
+
+    def verdict(self) -> int:
+        """The exit code: 0 only if every target is met."""
+        return int(any(not target.is_met for target in self.targets()))
+
+    def _target_table(self) -> Iterator[str]:
+        yield "| target (ratio in one run) | at least | aim | measured | |"
+        yield "|---|---|---|---|---|"
+        yield from (target.row() for target in self.targets())
+
+    def _case_table(self, operation: str) -> Iterator[str]:
+        yield "| line | client | MB/s | ours is | CPU s/GiB | peak memory | server |"
+        yield "|---|---|---:|---:|---:|---:|---:|"
+        for case in self._cases:
+            if case.operation != operation:
+                continue
+            ours = self._by.get((OURS, operation, case.line))
+            ratio = f"{case.seconds / ours.seconds:.1f} x" if ours and case.client != OURS else ""
+            void = " (void)" if case.is_void else ""
+            yield (
+                f"| {case.line} | {case.client} | {case.speed:.1f}{void} | {ratio} | {case.cpu_per_gib:.2f} "
+                f"| {case.peak / MIB:.0f} MiB | {case.server_share:.0%} |"
+            )
+
+    def text(self) -> str:
+        """For the terminal."""
+        return "\n".join(["", *self._target_table(), "", f"ceiling: {self._ceiling:.0f} MB per CPU-second"])
+
+    def document(self) -> str:
+        """For docs/performance.md."""
+        sizes = sorted({case.size // MIB for case in self._cases})
+        machine = (
+            f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()} "
+            f"{platform.machine()}; cipher: {self._cipher}; files of {' and '.join(map(str, sizes))} MiB; "
+            f"median of {self._rounds}."
+        )
+        lines = ["# Performance", "", *_INTRODUCTION, "", machine, "", *self._target_table(), ""]
+        lines += [f"The ceiling is {self._ceiling:.0f} MB per CPU-second: {_CEILING[0]}", *_CEILING[1:], ""]
+        lines += [
+            f"A wall-clock figure is void where the server needed more than {BUSY_SHARE:.0%} of a core."
+        ]
+        lines += ["`fleet` also compares every range with the server's hashes, which the others do not."]
+        for operation, what in WHAT.items():
+            lines += ["", f"## {what[0].upper()}{what[1:]}", "", *self._case_table(operation)]
+        return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit("run benchmarks/transfers.py")

@@ -1,0 +1,29 @@
+"""Moves one document down and up in a process of its own, and says what that took. Run by test_memory.py."""
+
+import asyncio
+import hashlib
+import json
+import resource
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sandbox"))
+
+from running_sandbox import RunningSandbox
+from transfer_bench import open_desk
+
+
+async def main(given):
+    sandbox = RunningSandbox(None, [], given["facts"])
+    async with open_desk(sandbox, given["phone"], Path(given["folder"]), deadline=30) as desk:
+        source = desk.folder / "source"
+        posted = await sandbox.admin.post_document(desk.channel_id, source, "a.zip")
+        digest = await desk.download({**posted, "size": given["size"]})
+        sent = await desk.publish(desk.folder / "part-0")
+    with source.open("rb") as file:
+        assert digest == sent == hashlib.file_digest(file, "sha256").hexdigest()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    sys.stdout.write(json.dumps({"peak": peak}) + "\n")
+
+
+asyncio.run(main(json.loads(sys.argv[1])))

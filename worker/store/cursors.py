@@ -1,0 +1,225 @@
+"""How far each source was read, and who reads it.
+
+A channel has one cursor that its readers share; an account that does not see the whole history has one of its
+own, since it cannot vouch for what it does not see. The row of topic 0 is the channel's: whoever holds it
+reads the channel, and in a forum the topics too. It says up to where every topic was read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.domain.telegram import ChannelRef
+from worker.errors import FenceLostError
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from worker.domain.telegram import ChannelHead
+    from worker.store.database import Database
+
+# Messages are edited late, and now and then one appears below others that were read before it.
+READ_AGAIN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A source that an account may read. ``visible_from`` is the first message it sees; None: not asked."""
+
+    channel_id: int
+    ref: ChannelRef
+    title: str
+    kind: str
+    visible_from: int | None
+    last_message_id: int
+    pts: int
+    is_unfinished: bool
+
+    @property
+    def is_forum(self) -> bool:
+        return self.kind == "forum"
+
+    def has_moved(self, head: ChannelHead) -> bool:
+        """Whether anything happened since it was read, or it was not read to its end."""
+        return self.is_unfinished or head.top_message > self.last_message_id or head.pts > self.pts
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A channel or topic that this account is reading: its cursor, and how far up it has to go."""
+
+    account_id: int
+    channel_id: int
+    cursor_id: int
+    held_id: int
+    topic_id: int
+    ref: ChannelRef
+    title: str
+    last_message_id: int
+    newest_message_id: int
+    pts: int
+    position: int
+    sees_all: bool
+    hold_seconds: float
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing is left between where reading stands and the newest message."""
+        return self.position >= self.newest_message_id
+
+    def moved_to(self, message_id: int) -> Source:
+        """The same source, read up to this message."""
+        last = max(self.last_message_id, message_id)
+        return replace(self, position=message_id, last_message_id=last)
+
+    def at_end(self) -> Source:
+        """The same source when there is nothing above where reading stands."""
+        return replace(self, position=max(self.position, self.newest_message_id))
+
+
+_OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
+_READABLE = text(f"""
+    SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.visible_from,
+        coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
+        cu.id IS NULL OR EXISTS (
+            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND t.last_message_id < t.newest_message_id
+              AND t.account_id IS NOT DISTINCT FROM {_OWNER}) AS is_unfinished
+    FROM channels c
+    JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
+    JOIN peers p ON p.account_id = m.account_id AND p.telegram_id = c.telegram_id
+    LEFT JOIN scan_cursors cu ON cu.channel_id = c.id AND cu.topic_id = 0
+        AND cu.account_id IS NOT DISTINCT FROM {_OWNER}
+    WHERE c.is_source AND c.is_enabled
+    ORDER BY cu.scanned_at NULLS FIRST, c.id
+""")
+# Free, ours, or left by somebody who has not been heard of since.
+_HOLD = text("""
+    INSERT INTO scan_cursors AS cu (channel_id, account_id, newest_message_id, pts, held_by, held_until)
+    VALUES (:channel, :owner, :top, :pts, :account, fleet_now() + :hold * interval '1 second')
+    ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO UPDATE SET held_by = excluded.held_by,
+        held_until = excluded.held_until, newest_message_id = greatest(cu.last_message_id, :top),
+        pts = CASE WHEN cu.pts = 0 THEN excluded.pts ELSE cu.pts END
+    WHERE cu.held_by IS NULL OR cu.held_by = :account OR cu.held_until < fleet_now()
+    RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts
+""")
+_KEEP_HOLD = text("""
+    UPDATE scan_cursors SET held_until = fleet_now() + :hold * interval '1 second'
+    WHERE id = :held AND held_by = :account
+""")
+_ADVANCE = text("""
+    UPDATE scan_cursors SET last_message_id = :to, messages_seen = messages_seen + :seen,
+        newest_message_id = greatest(newest_message_id, :to), scanned_at = fleet_now()
+    WHERE id = :cursor AND last_message_id = :from
+""")
+_FINISH = text("""
+    UPDATE scan_cursors SET last_message_id = greatest(last_message_id, :to),
+        newest_message_id = greatest(last_message_id, :to), scanned_at = fleet_now()
+    WHERE id = :cursor
+""")
+_RELEASE = text("""
+    UPDATE scan_cursors SET held_by = NULL, held_until = NULL WHERE id = :held AND held_by = :account
+""")
+_CHANGED = text("UPDATE scan_cursors SET pts = :pts WHERE id = :held AND pts = :from")
+
+
+async def readable_sources(database: Database, account_id: int) -> list[Readable]:
+    """What this account can read, longest unread first."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_READABLE, {"account": account_id})
+        return [
+            Readable(
+                channel_id=row.id,
+                ref=ChannelRef(row.telegram_id, row.access_hash),
+                title=row.title,
+                kind=row.kind,
+                visible_from=row.visible_from,
+                last_message_id=row.last,
+                pts=row.pts,
+                is_unfinished=row.is_unfinished,
+            )
+            for row in rows
+        ]
+
+
+async def hold(
+    database: Database, account_id: int, readable: Readable, head: ChannelHead, seconds: float
+) -> Source | None:
+    """Have the channel's cursor to ourselves; None if another account is reading the channel."""
+    sees_all = not readable.visible_from
+    async with database.transaction("cursors.hold") as connection:
+        values = {
+            "channel": readable.channel_id,
+            "owner": None if sees_all else account_id,
+            "account": account_id,
+            "top": head.top_message,
+            "pts": head.pts,
+            "hold": seconds,
+        }
+        row = (await connection.execute(_HOLD, values)).one_or_none()
+    if row is None:
+        return None
+    return Source(
+        account_id=account_id,
+        channel_id=readable.channel_id,
+        cursor_id=row.id,
+        held_id=row.id,
+        topic_id=0,
+        ref=readable.ref,
+        title=readable.title,
+        last_message_id=row.last_message_id,
+        newest_message_id=row.newest_message_id,
+        pts=row.pts,
+        position=start_of(row.last_message_id),
+        sees_all=sees_all,
+        hold_seconds=seconds,
+    )
+
+
+def start_of(last_message_id: int) -> int:
+    """Where reading begins when the cursor stands here."""
+    return max(0, last_message_id - READ_AGAIN)
+
+
+async def advance_cursor(connection: AsyncConnection, source: Source, to_message_id: int, seen: int) -> None:
+    """Move the cursor, inside the transaction that keeps what lies behind it; only from where we read it."""
+    values = {
+        "to": max(to_message_id, source.last_message_id),
+        "seen": seen,
+        "cursor": source.cursor_id,
+        "from": source.last_message_id,
+    }
+    await require_hold(connection, source)
+    if not (await connection.execute(_ADVANCE, values)).rowcount:
+        raise FenceLostError(f"another account is reading {source.title}")
+
+
+async def require_hold(connection: AsyncConnection, source: Source) -> None:
+    """Stop if another account reads the channel by now; else it stays ours for a while longer."""
+    values = {"held": source.held_id, "account": source.account_id, "hold": source.hold_seconds}
+    if not (await connection.execute(_KEEP_HOLD, values)).rowcount:
+        raise FenceLostError(f"another account is reading {source.title}")
+
+
+async def finish(database: Database, source: Source, to_message_id: int) -> None:
+    """Everything up to this message was read, whatever ids the last messages had."""
+    async with database.transaction("cursors.finish") as connection:
+        await require_hold(connection, source)
+        await connection.execute(_FINISH, {"cursor": source.cursor_id, "to": to_message_id})
+
+
+async def release(database: Database, source: Source) -> None:
+    """Let others read the channel."""
+    async with database.transaction("cursors.release") as connection:
+        await connection.execute(_RELEASE, {"held": source.held_id, "account": source.account_id})
+
+
+async def note_changes(connection: AsyncConnection, source: Source, pts: int) -> Source:
+    """What happened up to here is kept, inside the transaction that keeps it."""
+    await require_hold(connection, source)
+    values = {"held": source.held_id, "from": source.pts, "pts": pts}
+    if not (await connection.execute(_CHANGED, values)).rowcount:
+        raise FenceLostError(f"another account is reading {source.title}")
+    return replace(source, pts=pts)

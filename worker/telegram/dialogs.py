@@ -1,0 +1,100 @@
+"""The chats that an account is in, and where each channel among them stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrogram import raw
+
+from worker.domain.telegram import ChannelHead
+from worker.errors import NoAccessError
+from worker.telegram.convert import to_channel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from worker.domain.telegram import ChannelInfo, ChannelRef
+    from worker.telegram.gateway import Gateway
+
+PAGE = 100
+
+
+async def read_channels(gateway: Gateway) -> list[ChannelInfo]:
+    """Every channel and supergroup of the account; without a folder named, archived chats are listed too."""
+    found: dict[int, ChannelInfo] = {}
+    offset: tuple[int, int, Any] = (0, 0, raw.types.InputPeerEmpty())
+    seen: set[tuple[str, int]] = set()
+    while True:
+        date, message_id, peer = offset
+        answer = await gateway.read(
+            raw.functions.messages.GetDialogs(
+                offset_date=date, offset_id=message_id, offset_peer=peer, limit=PAGE, hash=0
+            )
+        )
+        infos = (to_channel(chat) for chat in answer.chats)
+        found.update((info.ref.telegram_id, info) for info in infos if info is not None)
+        fresh = {_key(dialog.peer) for dialog in answer.dialogs} - seen
+        if isinstance(answer, raw.types.messages.Dialogs) or not fresh:
+            return list(found.values())
+        seen |= fresh
+        offset = _after(answer) or offset
+
+
+def _after(answer: Any) -> tuple[int, int, Any] | None:
+    """Where the next page begins: after the last dialog whose newest message and address are known."""
+    dates = {(_key(m.peer_id), m.id): m.date for m in answer.messages if getattr(m, "date", None)}
+    for dialog in reversed(answer.dialogs):
+        date = dates.get((_key(dialog.peer), dialog.top_message))
+        peer = _address(dialog.peer, answer)
+        if date is not None and peer is not None:
+            return date, dialog.top_message, peer
+    return None
+
+
+def _key(peer: Any) -> tuple[str, int]:
+    kind = type(peer).__name__
+    return kind, next(
+        getattr(peer, name) for name in ("channel_id", "user_id", "chat_id") if hasattr(peer, name)
+    )
+
+
+def _address(peer: Any, answer: Any) -> Any:
+    if isinstance(peer, raw.types.PeerChat):
+        return raw.types.InputPeerChat(chat_id=peer.chat_id)
+    if isinstance(peer, raw.types.PeerUser):
+        hashes = {user.id: getattr(user, "access_hash", None) for user in answer.users}
+        known = hashes.get(peer.user_id)
+        return known and raw.types.InputPeerUser(user_id=peer.user_id, access_hash=known)
+    hashes = {chat.id: getattr(chat, "access_hash", None) for chat in answer.chats}
+    known = hashes.get(peer.channel_id)
+    return known and raw.types.InputPeerChannel(channel_id=peer.channel_id, access_hash=known)
+
+
+async def read_heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead]:
+    """Where these channels stand, by Telegram id; one that the account is no longer in has no entry."""
+    heads: dict[int, ChannelHead] = {}
+    for start in range(0, len(channels), PAGE):
+        heads |= await _heads(gateway, channels[start : start + PAGE])
+    return heads
+
+
+async def _heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead]:
+    peers = [
+        raw.types.InputDialogPeer(
+            peer=raw.types.InputPeerChannel(channel_id=ref.telegram_id, access_hash=ref.access_hash)
+        )
+        for ref in channels
+    ]
+    try:
+        answer = await gateway.read(raw.functions.messages.GetPeerDialogs(peers=peers))
+    except NoAccessError:
+        if len(channels) == 1:
+            return {}
+        # One channel that the account was removed from must not hide the others.
+        half = len(channels) // 2
+        return {**await _heads(gateway, channels[:half]), **await _heads(gateway, channels[half:])}
+    return {
+        dialog.peer.channel_id: ChannelHead(dialog.top_message, dialog.pts or 0)
+        for dialog in answer.dialogs
+        if isinstance(dialog.peer, raw.types.PeerChannel)
+    }

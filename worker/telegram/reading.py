@@ -1,0 +1,143 @@
+"""Reading sources beyond their plain history: forum topics, what changed, what an account may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrogram import raw
+
+from worker.domain.telegram import Changes, Message, Topic
+from worker.telegram.convert import clean, to_message
+
+if TYPE_CHECKING:
+    from worker.domain.telegram import ChannelRef
+    from worker.telegram.gateway import Gateway
+
+PAGE = 100
+GENERAL = 1
+
+
+def _peer(channel: ChannelRef) -> Any:
+    return raw.types.InputPeerChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
+
+
+def _channel(channel: ChannelRef) -> Any:
+    return raw.types.InputChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
+
+
+async def topic_page_after(
+    gateway: Gateway, channel: ChannelRef, topic_id: int, message_id: int
+) -> list[Message | int]:
+    """The next messages of a topic above ``message_id``, oldest first; a bare id is a service message's."""
+    answer = await gateway.read(
+        raw.functions.messages.GetReplies(
+            peer=_peer(channel),
+            msg_id=topic_id,
+            # A negative add_offset turns the page upward: it begins right above offset_id.
+            offset_id=message_id + 1,
+            offset_date=0,
+            add_offset=-PAGE,
+            limit=PAGE,
+            max_id=0,
+            min_id=message_id,
+            hash=0,
+        ),
+        channel,
+    )
+    page = [to_message(message) or int(message.id) for message in answer.messages]
+    return sorted(page, key=lambda item: item if isinstance(item, int) else item.message_id)
+
+
+async def topics_moved_since(gateway: Gateway, channel: ChannelRef, message_id: int) -> list[Topic]:
+    """The topics whose newest message is above ``message_id``.
+
+    They are listed by their newest message, pinned ones first, so that a forum of a thousand topics is read
+    as far as something happened.
+    """
+    moved: dict[int, Topic] = {}
+    seen: set[int] = set()
+    date = offset_id = offset_topic = 0
+    while True:
+        answer = await gateway.read(
+            raw.functions.messages.GetForumTopics(
+                peer=_peer(channel),
+                offset_date=date,
+                offset_id=offset_id,
+                offset_topic=offset_topic,
+                limit=PAGE,
+            ),
+            channel,
+        )
+        page = [_topic(topic) for topic in answer.topics if isinstance(topic, raw.types.ForumTopic)]
+        moved.update((topic.topic_id, topic) for topic in page if topic.top_message > message_id)
+        fresh = {topic.topic_id for topic in page} - seen
+        if not fresh or len(seen | fresh) >= answer.count:
+            break
+        last = page[-1]
+        if last.top_message <= message_id and not last.is_pinned:
+            break
+        seen |= fresh
+        dates = {message.id: getattr(message, "date", 0) for message in answer.messages}
+        date, offset_id, offset_topic = dates.get(last.top_message, 0), last.top_message, last.topic_id
+    return list(moved.values())
+
+
+def _topic(topic: Any) -> Topic:
+    return Topic(topic.id, clean(topic.title), topic.top_message, is_pinned=bool(topic.pinned))
+
+
+async def changes_after(gateway: Gateway, channel: ChannelRef, pts: int) -> Changes:
+    """What happened since ``pts``, or the next part of it: messages that came or were edited, deleted ids."""
+    answer = await gateway.read(
+        raw.functions.updates.GetChannelDifference(
+            channel=_channel(channel),
+            filter=raw.types.ChannelMessagesFilterEmpty(),
+            pts=pts,
+            limit=PAGE,
+            force=True,
+        ),
+        channel,
+    )
+    if isinstance(answer, raw.types.updates.ChannelDifferenceEmpty):
+        return Changes(answer.pts, is_final=True)
+    if isinstance(answer, raw.types.updates.ChannelDifferenceTooLong):
+        return Changes(answer.dialog.pts or pts, is_final=True, is_gap=True)
+    messages = [*answer.new_messages]
+    deleted: list[int] = []
+    for update in answer.other_updates:
+        if isinstance(update, raw.types.UpdateEditChannelMessage):
+            messages.append(update.message)
+        elif isinstance(update, raw.types.UpdateDeleteChannelMessages):
+            deleted += update.messages
+    found = [message for item in messages if (message := to_message(item)) is not None]
+    return Changes(answer.pts, bool(answer.final), tuple(found), tuple(deleted))
+
+
+async def first_visible_message(gateway: Gateway, channel: ChannelRef) -> int:
+    """The oldest message that this account may see; 0 if the whole history is open to it."""
+    answer = await gateway.read(raw.functions.channels.GetFullChannel(channel=_channel(channel)), channel)
+    return int(answer.full_chat.available_min_id or 0)
+
+
+async def files_between(
+    gateway: Gateway, channel: ChannelRef, topic_id: int, above: int, below: int
+) -> list[Message]:
+    """File messages that a search finds with ids above ``above`` and below ``below``, newest first."""
+    answer = await gateway.read(
+        raw.functions.messages.Search(
+            peer=_peer(channel),
+            q="",
+            filter=raw.types.InputMessagesFilterDocument(),
+            min_date=0,
+            max_date=0,
+            offset_id=below,
+            add_offset=0,
+            limit=PAGE,
+            max_id=0,
+            min_id=above,
+            hash=0,
+            top_msg_id=topic_id or None,
+        ),
+        channel,
+    )
+    return [message for item in answer.messages if (message := to_message(item)) is not None]
