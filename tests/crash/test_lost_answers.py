@@ -18,6 +18,7 @@ from worker.store.sealing import Sealer
 from worker.telegram.client import Server
 from worker.telegram.gateway import Gateway
 
+pytestmark = pytest.mark.timeout(240)
 ONE = ("--account", PHONES[0])
 
 

@@ -11,6 +11,7 @@ from worker.store.database import Database
 from worker.store.sealing import Sealer
 from worker.telegram.proxy import parse_proxy, shown
 
+pytestmark = pytest.mark.timeout(240)
 ONE = ("--account", PHONES[0])
 
 KINDS = {
