@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-USER, PASSWORD = "ada", "p@ss:word"
+USER, PASSWORD = "ada", "password"
+# Where the proxies' own connections start from, as the server sees them.
+OUTSIDE = "127.0.0.9"
 SECRET = bytes(range(16))
 
 
@@ -29,7 +31,7 @@ class ProxyServer:
 
     async def relay(self, reader, writer, host, port, decrypt=None, encrypt=None, first=b"") -> None:
         self.passed += 1
-        far_reader, far_writer = await asyncio.open_connection(host, port)
+        far_reader, far_writer = await asyncio.open_connection(host, port, local_addr=(OUTSIDE, 0))
         far_writer.write(first)
         await asyncio.gather(_pump(reader, far_writer, decrypt), _pump(far_reader, writer, encrypt))
 

@@ -20,6 +20,8 @@ def parse_proxy(address: str) -> Any:
         raise UserError("that is no proxy this program can use", remedy=_REMEDY) from None
     if not isinstance(proxy, HTTPProxy | MTProxy | SOCKS5Proxy):
         raise UserError("proxies of that kind are not used here", remedy=_REMEDY)
+    if isinstance(proxy, MTProxy) and proxy.sni_hostname is not None:
+        raise UserError("MTProxy secrets that imitate TLS (ee…) are not used here", remedy="use a dd… secret")
     return proxy
 
 

