@@ -82,10 +82,12 @@ _CANDIDATE = text(f"""
         SELECT c.id, coalesce(m.visible_from, 0) AS visible_from,
                NOT :premium AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id AND able.is_premium
-                   WHERE o.channel_id = c.id AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS whole_elsewhere,
+                   WHERE o.channel_id = c.id
+                     AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS whole_elsewhere,
                :account IN (SELECT account_id FROM slowed) AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id
-                   WHERE o.channel_id = c.id AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS faster_elsewhere
+                   WHERE o.channel_id = c.id
+                     AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS faster_elsewhere
         FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[]))
         ORDER BY c.id <= :after, c.id
