@@ -23,11 +23,15 @@ class Clock(Protocol):
         ...
 
 
+# Unlike the monotonic clock, this one goes on while the machine sleeps: a lease does not.
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 class SystemClock:
     """The machine's own clock."""
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(_BOOT_CLOCK)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -1,5 +1,9 @@
 """Every failpoint of a run is reached by some scenario: one that never is could hide anything."""
 
+import asyncio
+import os
+import signal
+
 import pytest
 from failpoints import point_names
 from world import PHONES, open_world
@@ -10,6 +14,13 @@ MIB = 1024 * 1024
 OTHER_COMMANDS = (
     "db.accounts.add",
     "db.accounts.login",
+    "db.accounts.state",
+    "db.accounts.secret",
+    "db.accounts.reseal",
+    "db.accounts.enable",
+    "db.accounts.delete",
+    # No file here lies at another data centre.
+    "db.accounts.key",
     "db.channels.",
     "db.upgrade",
     "db.downgrade",
@@ -34,6 +45,27 @@ LOSSES = (
     "db.uploads.unsent",
     "lock.account_release",
 )
+
+_END_LOCK_SESSIONS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'archive-fleet locks%'"
+    " AND datname = current_database()"
+)
+
+
+async def _lose_the_locks_for_a_moment(world, record: str) -> None:
+    """A worker whose account another one asks for meanwhile loses its locks, and has them back in time."""
+    await world.post_archive(world.sources[0])
+    patient = {"WORKER_LEASE__LEASE_SECS": "30"}
+    held = world.env(f"{record},stop=telegram.messages.SendMedia:before:1", **patient)
+    owner = world.workers.start("run", "--once", *ONE, env=held)
+    assert await asyncio.to_thread(world.workers.until_stopped, owner) == {"stopped": True}
+    other = world.workers.start("run", "--once", *ONE, env=world.env(record, **patient))
+    assert await asyncio.to_thread(world.workers.wait, other) == {"exit": 0}
+    await world.fetch(_END_LOCK_SESSIONS)
+    os.kill(owner, signal.SIGCONT)
+    assert await asyncio.to_thread(world.workers.wait, owner) == {"exit": 0}, world.workers.logs[
+        -2
+    ].read_text()
 
 
 @pytest.mark.timeout(400)
@@ -84,6 +116,10 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         # A part that is gone before its set was proven, beside a file that was only written down.
         (tmp_path / "report.r12").write_bytes(b"not an archive")
         first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
+        stray = tmp_path / f"archive-{world.posted + 1}.z01"
+        stray.write_bytes(b"left of something else")
+        await world.post_files(source, [stray])
+        await world.post_archive(source)
         assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
             "signal": 9
         }
@@ -91,6 +127,8 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
         await world.until_buried()
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
+        await _lose_the_locks_for_a_moment(world, record)
 
         # Sources of other kinds, and one that the account was removed from.
         forum, (topic,) = await world.open_forum("Castles")

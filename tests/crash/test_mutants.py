@@ -87,7 +87,7 @@ MUTANTS = [
                 "if await deps.locks.try_content(content_hash) is None:",
             ),
         ),
-        "tests/crash/test_race.py::test_two_processes_held_at_the_point_of_upload_make_one_message",
+        "tests/crash/test_waiting.py::test_a_busy_content_is_looked_at_again_later_never_given_up",
     ),
     Mutant(
         "a part that failed is passed over",

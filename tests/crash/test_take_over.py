@@ -89,3 +89,22 @@ async def test_the_taker_uses_another_copy_when_it_cannot_read_the_source(world)
     assert await _senders(world) == [A, A, B]
     states = [row["state"] for row in await world.fetch("SELECT state FROM archive_sets ORDER BY id")]
     assert states == ["ready", "indexed"], "the other copy waits for somebody who reads it"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "db.uploads.own:after:1",
+        "db.uploads.rewrite:before:1",
+        "db.uploads.rewrite:after:1",
+        "telegram.messages.SendMedia:after:1",
+    ],
+)
+async def test_a_taker_that_is_killed_leaves_an_upload_that_can_still_be_finished(world, place):
+    await _begin(world)
+    await world.admin.ban_account(A)
+    assert await world.run("run", "--once", "--account", A) == {"exit": 1}
+    assert await world.run("run", "--once", "--account", B, faults=f"kill={place}") == {"signal": 9}
+    await world.drain("--account", B)
+    await world.check_invariants()
+    assert await _senders(world) == [A, A, B]

@@ -10,11 +10,12 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
+from connection_overlaps import overlaps
 from contents import Contents
 from postings import cut_zip, posted_sets
 
@@ -241,7 +242,14 @@ class World:
         assert [call for call in await self.admin.calls() if call["early"]] == [], "a flood wait was not kept"
         workspace = self.folder / "data" / "workspace"
         assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
+        await self.check_connections()
         await self._no_secret_in_logs()
+
+    async def check_connections(self) -> None:
+        """No key was connected from two places at once, and none was lost to that."""
+        assert overlaps(await self.admin.connections()) == []
+        states = await self.fetch("SELECT DISTINCT state, state_reason FROM accounts")
+        assert not [row for row in states if "DUPLICATED" in (row["state_reason"] or "")]
 
     async def _no_secret_in_logs(self) -> None:
         secrets = [*PHONES, SECRET_KEY, "0123456789abcdef0123456789abcdef", "12345\n"]
@@ -275,8 +283,10 @@ class Telegram:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path, database_url: str, *sandbox_options: str) -> AsyncIterator[World]:
-    """Two accounts, two sources that both can read, one destination that both can write to."""
+async def open_world(
+    folder: Path, database_url: str, *sandbox_options: str, phones: Sequence[str] = PHONES
+) -> AsyncIterator[World]:
+    """Some accounts, two sources that all can read, one destination that all can write to."""
     with (
         contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram,
         contextlib.closing(Workers(folder)) as workers,
@@ -284,17 +294,17 @@ async def open_world(folder: Path, database_url: str, *sandbox_options: str) -> 
         facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
         world = World(folder, database_url, facts, admin, workers, telegram)
-        for phone in PHONES:
+        for phone in phones:
             await admin.create_account(phone, "Ada")
         for title in ("First", "Second"):
-            world.sources.append((await admin.create_channel(title, members=list(PHONES)))["channel_id"])
-        world.destination = (await admin.create_channel("Library", admins=list(PHONES)))["channel_id"]
-        await log_in_to(world)
+            world.sources.append((await admin.create_channel(title, members=list(phones)))["channel_id"])
+        world.destination = (await admin.create_channel("Library", admins=list(phones)))["channel_id"]
+        await log_in_to(world, phones)
         yield world
 
 
-async def log_in_to(world: World) -> None:
-    """Log both accounts in on the world's database, and choose its channels."""
+async def log_in_to(world: World, phones: Sequence[str] = PHONES) -> None:
+    """Log these accounts in on the world's database, and choose its channels."""
     settings = Settings.model_validate(
         {
             "telegram": {
@@ -315,7 +325,7 @@ async def log_in_to(world: World) -> None:
 
     async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
         login = Login(database, sealer, telegram_server(settings), governance, 10)
-        for phone in PHONES:
+        for phone in phones:
             await log_in(login, phone, ask_code=code, ask_password=code)
         for source in world.sources:
             await channels.make_source(database, source)

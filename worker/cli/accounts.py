@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from worker.cli.account_answers import Answers, file_option
+from worker.cli.account_logins import log_in_all
+from worker.cli.account_table import details, row, table
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
-from worker.clock import SystemClock
-from worker.config.secret_key import secret_key
-from worker.domain.phone import international, masked_phone
+from worker.config.secret_key import secret_keys
+from worker.domain.phone import international
 from worker.errors import UserError
-from worker.fleet.governance import open_governance
-from worker.fleet.process import telegram_server
-from worker.fleet.setup import Login, log_in
-from worker.store.accounts import Account, all_accounts
-from worker.store.sealing import Sealer
+from worker.fleet.departure import remove_account
+from worker.fleet.key_rotation import rotate_key
+from worker.fleet.process import open_process
+from worker.store import accounts as store
+from worker.store import roster
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from worker.store.accounts import Account
+    from worker.store.database import Database
+
+T = TypeVar("T")
 
 
 @click.group()
@@ -27,24 +36,63 @@ def accounts() -> None:
     """Log accounts in and see how they stand."""
 
 
+_code_file = file_option("--code-file", "Read the login code from this file instead of asking.")
+_password_file = file_option("--password-file", "Read the account's password from this file.")
+
+
 @accounts.command()
-@click.argument("phone")
-@click.option("--code-file", type=_FILE, help="Read the login code from this file instead of asking.")
-@click.option("--password-file", type=_FILE, help="Read the account's password from this file.")
-def add(*, phone: str, code_file: Path | None, password_file: Path | None) -> None:
-    """Log an account in, or in again. Nothing is kept but the session, encrypted.
+@click.argument("phones", nargs=-1, required=True, metavar="PHONE…")
+@_code_file
+@_password_file
+@click.option("--proxy", help="Reach Telegram through it: socks5://…, http://… or tg://proxy?…")
+def add(
+    *, phones: tuple[str, ...], code_file: Path | None, password_file: Path | None, proxy: str | None
+) -> None:
+    """Log accounts in for the first time. Nothing is kept but their sessions, encrypted.
+
+    With --code-file, run it twice: the first time Telegram sends the code; write it into the file, and the
+    second time the login goes on with it.
 
     \b
-    Example: worker accounts add +49301234567
+    Examples:
+      worker accounts add +49301234567
+      worker accounts add +49301234567 --proxy socks5://user:password@proxy.example:1080
+      worker accounts add +49301234567 --code-file code.txt --password-file password.txt
     """
     with readable_errors(), opened() as place:
-        number = international(phone)
-        if number is None:
-            raise UserError("that is no phone number", remedy="write it with its country code, like +49…")
+        numbers = [_number(phone) for phone in phones]
         upgrade_embedded(place)
-        account = asyncio.run(_add(place, number, code_file, password_file))
-        premium = ", Premium" if account.is_premium else ""
-        click.echo(f"{account.display_name} ({masked_phone(account.phone)}) is ready{premium}.")
+        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy))
+
+
+@accounts.command()
+@click.argument("named", nargs=-1, required=True, metavar="ACCOUNT…")
+@_code_file
+@_password_file
+@click.option("--proxy", help="Reach Telegram through it from here on; 'none' for no proxy.")
+@click.option("--again", is_flag=True, help="Even if the account is logged in: make a session anew.")
+def login(
+    *,
+    named: tuple[str, ...],
+    code_file: Path | None,
+    password_file: Path | None,
+    proxy: str | None,
+    again: bool,
+) -> None:
+    """Log accounts in again, or go on with a login that was interrupted.
+
+    ACCOUNT is a phone number, a @username, a name, or the number that `worker accounts list` shows.
+
+    \b
+    Examples:
+      worker accounts login 3
+      worker accounts login +49301234567 --code-file code.txt
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        found = asyncio.run(_on_database(place, lambda db: _find_all(db, named)))
+        numbers = [account.phone for account in found]
+        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy, again=again))
 
 
 @accounts.command("list")
@@ -57,53 +105,132 @@ def list_accounts(*, as_json: bool) -> None:
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
-        found = asyncio.run(_list(place))
+        found = asyncio.run(_on_database(place, roster.roster_accounts))
         if as_json:
-            click.echo(json.dumps([_row(account) for account in found], indent=2))
-            return
-        for account in found:
-            premium = "  Premium" if account.is_premium else ""
-            who = f"{masked_phone(account.phone)}  {account.state:<11}  {account.display_name}"
-            click.echo(f"{account.id:>3}  {who}{premium}")
-        if not found:
+            click.echo(json.dumps([row(account) for account in found], indent=2))
+        elif found:
+            click.echo(table(found))
+        else:
             click.echo("no account yet; add one with: worker accounts add PHONE")
 
 
-def _row(account: Account) -> dict[str, object]:
-    return {
-        "id": account.id,
-        "phone": masked_phone(account.phone),
-        "name": account.display_name,
-        "premium": account.is_premium,
-        "state": account.state,
-    }
+@accounts.command()
+@click.argument("named", metavar="ACCOUNT")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(*, named: str, as_json: bool) -> None:
+    """Show one account: who it is, how it stands, who runs it, what it has begun.
+
+    \b
+    Example: worker accounts show 3
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        keys = secret_keys(place.settings)
+        shown = asyncio.run(_on_database(place, lambda db: details(db, keys, named)))
+        if as_json:
+            click.echo(json.dumps(shown, indent=2))
+            return
+        for name, value in shown.items():
+            click.echo(f"{name.replace('_', ' '):<15} {'-' if value in (None, '') else value}")
 
 
-async def _list(place: Opened) -> list[Account]:
-    async with database(place.address) as opened_database:
-        return await all_accounts(opened_database)
+@accounts.command()
+@click.argument("named", metavar="ACCOUNT")
+def disable(*, named: str) -> None:
+    """Let an account rest until it is enabled. What it is sending is finished first.
+
+    \b
+    Example: worker accounts disable @ada
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        account = asyncio.run(_on_database(place, lambda db: _change(db, named, store.disable)))
+        click.echo(f"Account {account.id} rests; a worker that runs it lets go of it between two archives.")
 
 
-async def _add(place: Opened, phone: str, code_file: Path | None, password_file: Path | None) -> Account:
-    settings = place.settings
+@accounts.command()
+@click.argument("named", metavar="ACCOUNT")
+def enable(*, named: str) -> None:
+    """Let a disabled account work again.
 
-    async def ask_code() -> str:
-        return await asyncio.to_thread(_answer, "Code that Telegram has sent", code_file, hidden=False)
+    \b
+    Example: worker accounts enable @ada
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        account = asyncio.run(_on_database(place, lambda db: _change(db, named, store.enable)))
+        if account.state != "ready":
+            click.echo(f"Account {account.id} is enabled; log it in with: worker accounts login {account.id}")
+        else:
+            click.echo(f"Account {account.id} works again; running workers take it up by themselves.")
 
-    async def ask_password() -> str:
-        return await asyncio.to_thread(_answer, "Password of the account", password_file, hidden=True)
 
-    server, sealer = telegram_server(settings), Sealer(secret_key(settings))
+@accounts.command()
+@click.argument("named", metavar="ACCOUNT")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(*, named: str, yes: bool) -> None:
+    """Log an account out and forget it. What it has published stays.
+
+    \b
+    Example: worker accounts remove @ada
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        account = asyncio.run(_on_database(place, lambda db: store.find_account(db, named)))
+        if not yes:
+            who = account.display_name or f"account {account.id}"
+            click.confirm(f"Log {who} out and forget its session?", abort=True)
+        logged_out = asyncio.run(_remove(place, account))
+        click.echo(f"Account {account.id} is gone; what it has published stays.")
+        if not logged_out:
+            click.echo("It could not be logged out: end its session in a Telegram app, under Devices.")
+
+
+@accounts.command("rotate-key")
+def rotate() -> None:
+    """Encrypt every session anew, under a fresh key. The fleet goes on meanwhile.
+
+    With a key of your own (WORKER_SECRET_KEY_FILE), put a fresh one above the old one in that file on
+    every host first: the first line encrypts, every line opens. Running workers read the file again.
+
+    \b
+    Example: worker accounts rotate-key
+    """
+    with readable_errors(), opened() as place:
+        upgrade_embedded(place)
+        rotated = asyncio.run(_on_database(place, lambda db: rotate_key(db, place.settings)))
+        click.echo(f"{rotated.rows} secrets are encrypted under key {rotated.key_id}.")
+        if rotated.left_over:
+            click.echo("The other keys open nothing any more: remove their lines on every host.")
+
+
+def _number(phone: str) -> str:
+    number = international(phone)
+    if number is None:
+        raise UserError("that is no phone number", remedy="write it with its country code, like +49…")
+    return number
+
+
+async def _find_all(opened_database: Database, named: tuple[str, ...]) -> list[Account]:
+    return [await store.find_account(opened_database, name) for name in named]
+
+
+async def _change(
+    opened_database: Database, named: str, change: Callable[[Database, int], Awaitable[None]]
+) -> Account:
+    account = await store.find_account(opened_database, named)
+    await change(opened_database, account.id)
+    return await store.get_account(opened_database, account.id)
+
+
+async def _remove(place: Opened, account: Account) -> bool:
     async with (
         database(place.address) as opened_database,
-        open_governance(opened_database, settings.rate_limits, SystemClock()) as governance,
+        open_process(place.settings, opened_database) as process,
     ):
-        login = Login(opened_database, sealer, server, governance, settings.telegram.call_timeout_secs)
-        return await log_in(login, phone, ask_code=ask_code, ask_password=ask_password)
+        return await remove_account(process, account)
 
 
-def _answer(question: str, file: Path | None, *, hidden: bool) -> str:
-    if file is not None:
-        return file.read_text(encoding="utf-8").strip()
-    answer: str = click.prompt(question, hide_input=hidden)
-    return answer
+async def _on_database(place: Opened, work: Callable[[Database], Awaitable[T]]) -> T:
+    async with database(place.address) as opened_database:
+        return await work(opened_database)

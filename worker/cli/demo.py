@@ -18,9 +18,10 @@ from rich.text import Text
 from worker import log
 from worker.cli.opening import database, readable_errors
 from worker.config.load import load
-from worker.demo.run import DemoResult, run_demo
+from worker.demo.run import SEARCH, DemoResult, run_demo
 from worker.errors import FleetError
 from worker.pipeline.deps import Silent
+from worker.status.wording import plain
 from worker.store import migrations
 from worker.store.embedded import open_cluster
 
@@ -140,14 +141,24 @@ def _print(result: DemoResult, folder: Path) -> None:
         )
     else:
         console.print("\nNothing to do: every archive was dealt with before.")
+    console.print(f"\nWhich of them hold {SEARCH}? Among others:", highlight=False)
+    for found in result.found:
+        inside = ", ".join(plain(path) for path in found.paths)
+        console.print(f"  {plain(found.package.name)}: {inside}", highlight=False)
     ledger = result.ledger
     console.print(
-        f"The server's own ledger: {ledger.unique_contents} contents belong at the destination,"
+        f"\nThe server's own ledger: {ledger.unique_contents} contents belong at the destination,"
         f" {ledger.message_sets} are there whole; {ledger.doubled} doubled, {ledger.lost} lost,"
         f" {ledger.unexpected} unexpected."
     )
-    console.print(f"\nEverything is in {folder}. Run it again: there is nothing left to do.", soft_wrap=True)
-    console.print("Next: `worker doctor` for your own set-up, `worker --help` for all commands.")
+    console.print("\nRun it again, and there is nothing left to do. Look around:")
+    # As it was called: after `make demo` that is a path, and nothing on PATH.
+    program = sys.argv[0] if sys.argv[0].endswith("/worker") else "worker"
+    for command in (f"packages search {SEARCH}", "sets list", "status"):
+        console.print(f"  WORKER_DATA_DIR={folder} {program} {command}", soft_wrap=True, highlight=False)
+    console.print(
+        "Next: `worker doctor` for your own set-up, docs/guide.md for the way to your own channels."
+    )
 
 
 def _fate(outcome: SetOutcome) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.cli.opening import Opened, opened, readable_errors, upgrade_embedded
-from worker.config.secret_key import secret_key
+from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.status.health import Check, Verdict, check_database, check_host
 from worker.store.connect import check_server
@@ -56,7 +56,7 @@ async def _examine(place: Opened) -> list[Check]:
 
 def _check_secret_key(place: Opened) -> Check:
     try:
-        secret_key(place.settings)
+        secret_keys(place.settings)
     except UserError as error:
         return Check("secret key", Verdict.FAILURE, error.what, error.remedy)
     return Check("secret key", Verdict.OK, "present")

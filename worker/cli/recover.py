@@ -106,7 +106,7 @@ async def _recover(
         for report in reports:
             findings.merge(report.findings)
             if report.outcome == "elsewhere":
-                holder = await holder_of(known, report.account_id)
+                holder = await holder_of(known, report.account_id) or "it has just begun"
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
         if all(report.outcome == "elsewhere" for report in reports):
             findings.merge(await _ask_a_worker(process, extent))
@@ -139,6 +139,7 @@ async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
 async def _note_what_stays(known: Database, findings: Findings, asked: tuple[int, ...]) -> None:
     """What nobody could take over stays where it is, and a person should hear of it."""
     for account_id in asked:
+        holder = await holder_of(known, account_id)
+        why = f"{holder} runs the account" if holder else "no other account may post there and has the bytes"
         for begun in await begun_by(known, account_id, at_once=True, claimed=True):
-            holder = await holder_of(known, account_id)
-            findings.note(Kind.UPLOAD, begun.set_name, f"not taken over: account {account_id} is {holder}'s")
+            findings.note(Kind.UPLOAD, begun.set_name, f"not taken over: {why}")

@@ -63,6 +63,12 @@ class LeaseSettings(_Table):
         """One lost heartbeat must not cost the lease."""
         return _ordered(self, ("heartbeat_secs", 2, "lease_secs"))
 
+    @property
+    def disconnect_secs(self) -> int:
+        """How long Telegram keeps a connection of ours on which it hears nothing; it takes whole seconds."""
+        # A shorter silence than two seconds befalls any busy machine.
+        return max(2, int(self.lease_secs / 2))
+
 
 class FleetSettings(_Table):
     """How the fleet works through its sets."""

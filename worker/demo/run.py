@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.clock import SystemClock
-from worker.config.secret_key import secret_key
 from worker.config.settings import Settings
 from worker.demo.meter import Meter
 from worker.demo.proof import Ledger, read_ledger
 from worker.demo.stage import CODE, PHONES, Stage, Telegram, build, open_telegram, post_late_part
 from worker.fleet.account import Mode
 from worker.fleet.governance import open_governance
-from worker.fleet.process import open_process, telegram_server
+from worker.fleet.process import open_process, open_sealer, telegram_server
 from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import Login, log_in
 from worker.store import channels
 from worker.store.accounts import ready_accounts
+from worker.store.catalogue import Found, search_packages
 from worker.store.overview import SetOutcome, all_outcomes, count_sets
-from worker.store.sealing import Sealer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS = 50.0
 # Telegram's limits, scaled down with the archives.
 STANDARD_MIB, PREMIUM_MIB = 2, 4
+SEARCH = "parts/lid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class DemoResult:
     bytes_avoided: int
     seconds: float
     outcomes: list[SetOutcome]
+    found: list[Found]
     ledger: Ledger
 
     @property
@@ -109,6 +110,7 @@ async def run_demo(folder: Path, database: Database, watcher: Watcher) -> DemoRe
             bytes_avoided=max(0, _settled(outcomes) - _settled(before) - meter.moved),
             seconds=seconds,
             outcomes=outcomes,
+            found=await search_packages(database, SEARCH, limit=3),
             ledger=await read_ledger(telegram.admin, stage),
         )
 
@@ -131,7 +133,7 @@ async def _work(process: Process) -> None:
 
 async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
     known = {account.phone for account in await ready_accounts(database)}
-    server, sealer = telegram_server(settings), Sealer(secret_key(settings))
+    server, sealer = telegram_server(settings), open_sealer(settings)
 
     async def code() -> str:
         return CODE

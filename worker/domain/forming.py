@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import LAST, ArchiveFormat, Scheme, recognise
+from worker.domain.archive_set import archive_set
 from worker.domain.grouping import group
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ UNCHECKED = "its bytes have to show first that nothing is missing"
 # A file under such a name may be one volume of many: only its bytes tell.
 _MAY_BE_A_VOLUME = (ArchiveFormat.ZIP, ArchiveFormat.RAR)
 _MOST_NAMED = 5
+_MOST_SPARE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,21 @@ def set_name(found: ArchiveSet) -> str:
     if found.scheme is Scheme.SINGLE:
         return found.parts[0].file_name
     return f"{found.base_name}.{found.format.value}"
+
+
+def without_spares(found: ArchiveSet) -> list[ArchiveSet]:
+    """What might be whole by itself among files of one name that are not whole together.
+
+    A file named like an archive may be one, whatever numbered files stand beside it; and what follows the end
+    of an archive may be left of another posting.
+    """
+    if found.scheme is Scheme.SINGLE:
+        return []
+    alone = [member for member in found.members if member.name.scheme is Scheme.SINGLE]
+    fewer = [found.members[:-spare] for spare in range(1, 1 + min(_MOST_SPARE, len(found.members) - 1))]
+    if found.scheme is Scheme.ZIP_SPANNED:
+        fewer = []  # its last part is the one that knows of the others
+    return [archive_set(members) for members in [*([alone] if alone else []), *fewer]]
 
 
 def waits_for(found: ArchiveSet, missing: Sequence[int]) -> str:

@@ -23,15 +23,20 @@ from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.account import Extent, recover_account
 from worker.recovery.findings import Findings
-from worker.store import accounts, channels, sets, workers
+from worker.store import accounts, channels, proxies, sets, workers
+from worker.store.account_secrets import forget_key, keep_key
 from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
+from worker.telegram.storage import OtherKeys
+from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from worker.fleet.process import Process
-    from worker.store.accounts import Account
+    from worker.store.accounts import Account, StoredSession
+    from worker.store.database import Database
+    from worker.store.sealing import Sealer
 
 log = get_logger(__name__)
 
@@ -93,23 +98,44 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
     return replace(report, outcome=outcome)
 
 
+async def gateway_of(process: Process, account: Account, lease: Lease, session: StoredSession) -> Gateway:
+    """The account's way to Telegram, not yet connected, tied to its lease."""
+    transfer = process.settings.transfer
+    proxy = await proxies.load(process.database, process.sealer, account.id)
+    keeper = _KeyKeeper(process.database, process.sealer, account.id)
+    return Gateway(
+        replace(process.server, proxy=proxy),
+        permission=process.governance.permission(account.id, premium=account.is_premium),
+        deadline=process.settings.telegram.call_timeout_secs,
+        dc_id=session.dc_id,
+        auth_key=session.auth_key,
+        other_keys=OtherKeys(dict(session.other_keys), keeper),
+        on_update=process.wake.set,
+        tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
+        bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyKeeper:
+    """Keeps an account's keys of other data centres in the database."""
+
+    database: Database
+    sealer: Sealer
+    account_id: int
+
+    async def keep(self, dc_id: int, key: bytes) -> None:
+        await keep_key(self.database, self.sealer, self.account_id, dc_id, key)
+
+    async def forget(self, dc_id: int) -> None:
+        await forget_key(self.database, self.account_id, dc_id)
+
+
 @contextlib.asynccontextmanager
 async def connected(process: Process, account: Account, lease: Lease, run_id: int) -> AsyncIterator[Deps]:
     """Everything that working with a leased account takes, for the length of the block."""
     session = await accounts.load_session(process.database, process.sealer, account.id)
-    permission = process.governance.permission(account.id, premium=account.is_premium)
-    gateway = Gateway(
-        process.server,
-        permission=permission,
-        deadline=process.settings.telegram.call_timeout_secs,
-        dc_id=session.dc_id,
-        auth_key=session.auth_key,
-        on_update=process.wake.set,
-        guard=lease.require,
-        bounds=TransferBounds(
-            process.settings.transfer.parts_in_flight, process.settings.transfer.connections
-        ),
-    )
+    gateway = await gateway_of(process, account, lease, session)
     lease.on_lost = gateway.abort
     try:
         await gateway.connect()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 _TRIES = 5
+_AGAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 # A worker says every second how far it is, and looks for requests every five.
 _SILENT_SECONDS = 15.0
@@ -70,6 +71,7 @@ async def fulfil(
         except _LostError as error:
             reason = error.what
             log.info("errand.tried_again", kind=wish.kind, reason=reason)
+            await process.clock.sleep(_AGAIN_SECONDS)
     raise RetryableError(reason, remedy="run the command again, and look at: worker status")
 
 

@@ -1,7 +1,9 @@
 """Owning an account: one process in the whole fleet, for as long as it can prove it.
 
-The lease rests on an advisory lock. Its connection's loss ends the work inside the lease at once; silence
-ends it when the trusted time is over, which is counted from when the last answered heartbeat was *sent*.
+A lease rests on advisory locks and on time. Each answered heartbeat is trusted for ``lease_secs``, counted
+from when it was *sent*. Without the connection that holds the locks the lease is in doubt: nothing visible is
+written, while bytes still move. Locks that are regained in time end the doubt as if nothing had been;
+otherwise, when the trusted time is over, the connections are cut and the work inside is cancelled.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from worker.errors import LeaseLostError
+from worker.errors import FleetError, LeaseLostError, RetryableError
 from worker.log import get_logger
-from worker.store.accounts import end_lease, extend_lease, take_lease
-from worker.store.locks import LockSession
+from worker.store.account_locks import AccountLocks
+from worker.store.leases import Tenure, begin_tenure, end_tenure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -25,59 +27,77 @@ if TYPE_CHECKING:
     from worker.store.database import Database
 
 log = get_logger(__name__)
+# How soon lost locks are asked for again.
+_REGAIN_SECONDS = 0.5
 
 
 class Lease:
     """An async context: when the lease is lost its body is cancelled and ``LeaseLostError`` raised."""
 
     def __init__(
-        self,
-        database: Database,
-        locks: LockSession,
-        clock: Clock,
-        settings: LeaseSettings,
-        account_id: int,
-        worker_id: UUID,
+        self, locks: AccountLocks, clock: Clock, settings: LeaseSettings, tenure: Tenure, *, since: float
     ) -> None:
         self.locks = locks
-        self._database = database
         self._clock = clock
         self._settings = settings
-        self._account_id = account_id
-        self._worker_id = worker_id
-        self._trusted_until = clock.monotonic() + settings.lease_secs
+        self._account_id = tenure.account_id
+        self._trusted_until = since + settings.lease_secs
         self._lost = ""
         # Ends what must not outlive the lease, before anything is waited for.
         self.on_lost: Callable[[], None] = lambda: None
 
     @property
     def is_trusted(self) -> bool:
-        """Whether this process certainly still owns the account."""
-        return not (self._lost or self.locks.lost.is_set() or self._clock.monotonic() >= self._trusted_until)
+        """Whether this process certainly still owns the account, and every lock of its work."""
+        return self._is_in_time and not self.locks.in_doubt
+
+    @property
+    def _is_in_time(self) -> bool:
+        return not self._lost and self._clock.monotonic() < self._trusted_until
+
+    def require_time(self) -> None:
+        """Raise when no connection of the account may be used any more."""
+        if not self._is_in_time:
+            raise LeaseLostError(self._lost or f"the lease of account {self._account_id} has run out")
 
     def require(self) -> None:
-        """Raise unless this process certainly still owns the account."""
-        if not self.is_trusted:
-            raise LeaseLostError(f"the lease of account {self._account_id} is in doubt")
+        """Raise unless something visible may be written: ``RetryableError`` if that may come back."""
+        self.require_time()
+        if self.locks.in_doubt:
+            raise RetryableError(f"the lease of account {self._account_id} is in doubt")
+
+    async def confirmed(self) -> None:
+        """Wait until something visible may be written."""
+        await self.locks.certain()
+        self.require_time()
 
     async def __aenter__(self) -> Lease:
         self._body = asyncio.current_task()
         assert self._body is not None
         self._cancelled_before = self._body.cancelling()
-        self._keeper = asyncio.create_task(self._keep(), name=f"lease of account {self._account_id}")
+        self._keepers = [
+            asyncio.create_task(self._keep(), name=f"lease of account {self._account_id}"),
+            asyncio.create_task(self._watch(), name=f"end of the lease of account {self._account_id}"),
+        ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._keeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._keeper
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
         if self._lost and kind is asyncio.CancelledError:
             assert self._body is not None
             # Our own cancellation ends here; one from outside goes on.
             if self._body.uncancel() <= self._cancelled_before:
                 raise LeaseLostError(self._lost) from error
+
+    async def _watch(self) -> None:
+        """End the lease on time, whatever a heartbeat is waiting for."""
+        while (left := self._trusted_until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
+        self._lose("no heartbeat was answered in time")
 
     async def _keep(self) -> None:
         while not self._lost:
@@ -85,28 +105,32 @@ class Lease:
                 async with asyncio.timeout(self._settings.heartbeat_secs):
                     await self.locks.lost.wait()
             await self._beat()
-        log.error("lease.lost", account=self._account_id, reason=self._lost)
+            if self.locks.in_doubt:
+                await asyncio.sleep(min(_REGAIN_SECONDS, self._settings.heartbeat_secs))
+
+    async def _beat(self) -> None:
+        sent, doubtful = self._clock.monotonic(), self.locks.in_doubt
+        try:
+            owner = await self.locks.renew()
+        except FleetError as error:
+            log.warning("lease.in_doubt", account=self._account_id, reason=str(error))
+            return
+        if not owner:
+            self._lose("another worker has taken the account over")
+        elif self._is_in_time:
+            self._trusted_until = sent + self._settings.lease_secs
+            if doubtful:
+                log.info("lease.regained", account=self._account_id)
+
+    def _lose(self, reason: str) -> None:
+        if self._lost:
+            return
+        self._lost = reason
+        log.error("lease.lost", account=self._account_id, reason=reason)
+        self.locks.give_up(reason)
         self.on_lost()
         assert self._body is not None
         self._body.cancel()
-
-    async def _beat(self) -> None:
-        sent = self._clock.monotonic()
-        try:
-            await self.locks.heartbeat()
-            owner = await extend_lease(
-                self._database, self._account_id, self._worker_id, self._settings.lease_secs
-            )
-        except LeaseLostError as error:
-            self._lost = str(error)
-        except Exception as error:  # noqa: BLE001 - whatever it was, without a heartbeat trust runs out
-            if self._clock.monotonic() >= self._trusted_until:
-                self._lost = str(error) or repr(error)
-        else:
-            if owner:
-                self._trusted_until = sent + self._settings.lease_secs
-            else:
-                self._lost = "another worker has taken the account over"
 
 
 @contextlib.asynccontextmanager
@@ -114,13 +138,17 @@ async def lease_account(
     database: Database, clock: Clock, settings: LeaseSettings, account_id: int, worker_id: UUID
 ) -> AsyncIterator[Lease | None]:
     """Own the account for the length of the block; None if another worker owns it."""
-    locks = await LockSession.open(database.address, answer_within=settings.lease_secs / 2)
+    locks = await AccountLocks.open(database.address, account_id, answer_within=settings.lease_secs / 2)
     try:
-        if not await locks.try_account(account_id):
+        if not await locks.take():
             yield None
             return
-        remaining = await take_lease(database, account_id, worker_id, settings.lease_secs)
-        lease = Lease(database, locks, clock, settings, account_id, worker_id)
+        since = clock.monotonic()
+        # A silent owner's last connections go down this long after its trusted time at the latest.
+        seconds = settings.lease_secs + settings.disconnect_secs
+        tenure, remaining = await begin_tenure(database, account_id, worker_id, seconds)
+        locks.serve(tenure)
+        lease = Lease(locks, clock, settings, tenure, since=since)
         try:
             async with lease:
                 if remaining:
@@ -129,8 +157,16 @@ async def lease_account(
                     await clock.sleep(remaining)
                 yield lease
         finally:
-            # Every connection of the account was closed inside the block.
-            if lease.is_trusted:
-                await end_lease(database, account_id, worker_id)
+            await _end(database, lease, tenure)
     finally:
         await locks.close()
+
+
+async def _end(database: Database, lease: Lease, tenure: Tenure) -> None:
+    """Every connection of the account was closed inside the block: say so, if it can be said."""
+    if lease.is_trusted:
+        try:
+            await end_tenure(database, tenure)
+        except FleetError as error:
+            # The next owner waits the lease out instead.
+            log.warning("lease.end_not_recorded", account=tenure.account_id, reason=str(error))

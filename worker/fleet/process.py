@@ -15,7 +15,7 @@ import psutil
 from worker import __version__
 from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
-from worker.config.secret_key import secret_key
+from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
@@ -53,6 +53,8 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    # Whether it takes its share of whatever accounts there are.
+    shares_accounts: bool = False
     desk: Desk = field(default_factory=Desk)
     bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
@@ -66,11 +68,18 @@ class Process:
 
     async def wait_for_work(self, seconds: float) -> None:
         """Sleep until something was posted, the time is over, or the process stops."""
+        if self.stopping.is_set():
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wake.wait()
         if not self.stopping.is_set():
             self.wake.clear()
+
+
+def open_sealer(settings: Settings) -> Sealer:
+    """What opens and seals secrets, under keys that may change while it is in use."""
+    return Sealer(*secret_keys(settings), reread=lambda: secret_keys(settings))
 
 
 def telegram_server(settings: Settings) -> Server:
@@ -109,7 +118,7 @@ async def open_process(
             settings=settings,
             database=database,
             worker_id=worker_id,
-            sealer=Sealer(secret_key(settings)),
+            sealer=open_sealer(settings),
             server=telegram_server(settings),
             workspace=Workspace(settings.data_dir / "workspace", worker_id),
             nursery=nursery,
@@ -138,11 +147,17 @@ async def open_process(
             await workers.stopped(database, process.worker_id)
 
 
+async def say_alive(process: Process) -> None:
+    """Tell the fleet that this process lives, and whether other workers have to share with it."""
+    memory = psutil.Process().memory_info().rss
+    sharing = process.shares_accounts and not process.stopping.is_set()
+    await workers.heartbeat(process.database, process.worker_id, memory, shares_accounts=sharing)
+
+
 async def _beat(process: Process) -> None:
-    own = psutil.Process()
     while True:
         try:
-            await workers.heartbeat(process.database, process.worker_id, own.memory_info().rss)
+            await say_alive(process)
         except Exception:
             # A silent worker is taken for dead: the heartbeat outlives whatever befalls one beat.
             log.exception("worker.heartbeat_failed")

@@ -29,7 +29,19 @@ _LIST_AGAIN_SECONDS = 600.0
 
 
 async def scan_all(process: Process, deps: Deps) -> None:
-    """Read what moved in every source, and ask the bytes of each set that looks complete."""
+    """Read what moved in every source, and ask the bytes of each set that looks complete.
+
+    A wait that Telegram asks for here holds up nothing else: the next scan begins where this one stopped.
+    """
+    try:
+        await _scan_all(process, deps)
+    except (LeaseLostError, AccountUnusableError):
+        raise
+    except FleetError as error:
+        log.warning("scan.stopped", reason=str(error))
+
+
+async def _scan_all(process: Process, deps: Deps) -> None:
     await _prove_all(process, deps)
     sources = await _look_around(deps)
     heads = await read_heads(deps.gateway, [source.ref for source in sources])

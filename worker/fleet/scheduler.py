@@ -7,9 +7,11 @@ import contextlib
 import signal
 from typing import TYPE_CHECKING
 
-from worker.errors import FleetError, UserError
+from worker.errors import UserError
 from worker.fleet.account import Mode, Report, explain, run_account
 from worker.fleet.pausing import wake_when_resumed
+from worker.fleet.process import say_alive
+from worker.fleet.shift import Shift
 from worker.fleet.upkeep import keep_clean
 from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
@@ -19,19 +21,22 @@ from worker.store.notifications import listen
 from worker.store.requests import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from worker.fleet.process import Process
     from worker.store.accounts import Account
 
 log = get_logger(__name__)
-_RETRY_ACCOUNT_SECONDS = 15.0
 
 
 async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) -> list[Report]:
-    """Run every ready account (or only those with these phone numbers) concurrently."""
+    """Work with the ready accounts (or only with those of these phone numbers) concurrently.
+
+    Once: with every account that no other worker runs. Otherwise with this worker's share of them, which
+    changes as workers come and go.
+    """
     if mode.recovery.dry_run:
-        return await _run_all(process, mode, only)
+        return await _run_once(process, mode, await _choose(process, mode, only))
     await sweep_leftovers(process)
     chores = [
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
@@ -43,7 +48,10 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
         ),
     ]
     try:
-        return await _run_all(process, mode, only)
+        chosen = await _choose(process, mode, only)
+        if mode.once:
+            return await _run_once(process, mode, chosen)
+        return await _run_shift(process, mode, only)
     finally:
         await _end(chores)
         await sweep_leftovers(process)
@@ -57,7 +65,7 @@ async def _end(chores: list[asyncio.Task[None]]) -> None:
             log.error("chore.broke", error=repr(ended))
 
 
-async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:
+async def _choose(process: Process, mode: Mode, only: Collection[str]) -> list[Account]:
     chosen = [
         account
         for account in await ready_accounts(process.database)
@@ -68,13 +76,32 @@ async def _run_all(process: Process, mode: Mode, only: Collection[str]) -> list[
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")
     if mode.new_work and not await has_destination(process.database):
         raise UserError("no destination channel is set", remedy="run: worker channels destination CHANNEL")
-    tasks = [asyncio.create_task(_keep_running(process, account, mode)) for account in chosen]
-    with _signals(process, tasks):
+    return chosen
+
+
+async def _run_once(process: Process, mode: Mode, chosen: list[Account]) -> list[Report]:
+    tasks = [asyncio.create_task(run_account(process, account, mode)) for account in chosen]
+
+    def cancel_all() -> None:
+        for task in tasks:
+            task.cancel()
+
+    with _signals(process, cancel_all):
         results = await asyncio.gather(*tasks, return_exceptions=True)
     return [
         result if isinstance(result, Report) else explain(account.id, result)
         for account, result in zip(chosen, results, strict=True)
     ]
+
+
+async def _run_shift(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:
+    # A worker that is bound to certain accounts takes no share of the others.
+    process.shares_accounts = not only
+    await say_alive(process)
+    shift = Shift(process, mode, only)
+    with _signals(process, shift.cancel):
+        await shift.work()
+    return [shift.reports[account_id] for account_id in sorted(shift.reports)]
 
 
 async def sweep_leftovers(process: Process) -> Swept:
@@ -99,33 +126,10 @@ async def _keep_sweeping(process: Process) -> None:
             log.exception("recovery.sweep_failed")
 
 
-async def _keep_running(process: Process, account: Account, mode: Mode) -> Report:
-    """Run an account; outside ``once``, come back to it after whatever made it end."""
-    while True:
-        try:
-            report = await run_account(process, account, mode)
-        except FleetError as error:
-            log.warning("account.failed", account=account.id, reason=str(error))
-            report = explain(account.id, error)
-        except Exception as error:
-            # A bug must not take an account out of service until somebody restarts the worker.
-            log.exception("account.broke", account=account.id)
-            report = explain(account.id, error)
-        if mode.once or process.stopping.is_set():
-            return report
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_RETRY_ACCOUNT_SECONDS):
-                await process.stopping.wait()
-
-
 @contextlib.contextmanager
-def _signals(process: Process, tasks: list[asyncio.Task[Report]]) -> Iterator[None]:
+def _signals(process: Process, cancel_all: Callable[[], None]) -> Iterator[None]:
     """The first signal lets running sets finish within the drain time, the second one ends them at once."""
     loop = asyncio.get_running_loop()
-
-    def cancel_all() -> None:
-        for task in tasks:
-            task.cancel()
 
     def on_signal() -> None:
         if process.stopping.is_set():

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from worker.flow.lanes import Lanes
     from worker.flow.outbox import Outbox
     from worker.pipeline.posting import Posting, PostingTransport
+    from worker.store.account_locks import AccountLocks
     from worker.store.accounts import Account
     from worker.store.database import Database
-    from worker.store.locks import LockSession
     from worker.telegram.gateway import Gateway
     from worker.workspace.folder import Workspace
 
@@ -32,7 +32,11 @@ class Trust(Protocol):
         ...
 
     def require(self) -> None:
-        """Raise ``LeaseLostError`` unless this process certainly still owns the account."""
+        """Raise unless something visible may be written at this moment."""
+        ...
+
+    async def confirmed(self) -> None:
+        """Wait until something visible may be written; ``LeaseLostError`` once that will not be so again."""
         ...
 
 
@@ -75,7 +79,7 @@ class Deps:
     worker_id: UUID
     run_id: int
     gateway: Gateway
-    locks: LockSession
+    locks: AccountLocks
     trust: Trust
     lanes: Lanes
     workspace: Workspace

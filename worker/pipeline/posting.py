@@ -51,7 +51,7 @@ class PostingTransport:
     async def send(self, lane: Lane, payload: Posting, random_id: int) -> int:  # noqa: ARG002 - one account only
         await payload.begin()
         # Nothing visible may be written once the account might belong to another process.
-        self._trust.require()
+        await self._trust.confirmed()
         message = await self._gateway.send_document(
             payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=_MIME
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
-from worker.domain.forming import waits_for
+from worker.domain.forming import waits_for, without_spares
 from worker.errors import AccountUnusableError, FleetError, LeaseLostError, NotBeforeError
 from worker.log import get_logger
 from worker.store import proofs
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from worker.domain.archive_set import ArchiveSet
+    from worker.domain.listing import Completeness
     from worker.domain.telegram import Document
     from worker.pipeline.deps import Deps
     from worker.store.proofs import Unproven
@@ -53,6 +54,11 @@ async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
                 await _prove(deps, one, documents)
             except FleetError as error:
                 await _look_again(deps, [one], error)
+            except Exception as error:
+                # A bug that one set meets must not keep the others from being proven.
+                log.exception("set.proof_broke", set=one.set_id)
+                wait = deps.settings.fleet.retry_cap_secs
+                await proofs.look_again(deps.database, one, f"internal error: {error!r}", wait)
     return len(waiting)
 
 
@@ -77,23 +83,30 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return
     found = _as_set(unproven.parts)
-    archive = SetBytes(
-        found.format,
-        found.scheme,
-        tuple(
-            Part(part.file_name, RemoteReader(deps.gateway, documents[part.message_id]))
-            for part in unproven.parts
-        ),
-        tuple(member.name.index for member in found.members),
-    )
-    verdict = await deps.nursery.prove(archive)
+    verdict = await _ask(deps, found, documents)
     if verdict.complete:
         await proofs.settle_complete(deps.database, unproven)
         log.info("set.complete", set=unproven.set_id, name=unproven.name, parts=len(unproven.parts))
         return
-    reason = waits_for(found, verdict.missing) if verdict.missing else f"it is not whole: {verdict.reason}"
+    if verdict.missing:
+        reason = waits_for(found, verdict.missing)
+    else:
+        reason = f"it is not whole: {verdict.reason}"
+        for fewer in without_spares(found):
+            if (await _ask(deps, fewer, documents)).complete:
+                await proofs.settle_without_spares(deps.database, unproven, fewer)
+                log.info("set.complete_without_spares", set=unproven.set_id, parts=len(fewer.parts))
+                return
     await proofs.settle_incomplete(deps.database, unproven, reason)
     log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
+
+
+async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document]) -> Completeness:
+    parts = tuple(
+        Part(part.file_name, RemoteReader(deps.gateway, documents[part.message_id])) for part in found.parts
+    )
+    indices = tuple(member.name.index for member in found.members)
+    return await deps.nursery.prove(SetBytes(found.format, found.scheme, parts, indices))
 
 
 async def _documents(deps: Deps, channel_id: int, unproven: Sequence[Unproven]) -> dict[int, Document]:

@@ -16,7 +16,7 @@ from worker.recovery.findings import Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
 from worker.store import open_intents, reach
-from worker.store.accounts import lease_left
+from worker.store.leases import lease_left
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -1,17 +1,19 @@
-"""Accounts: their state, their sessions, and who runs them."""
+"""Accounts: their state and their sessions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from worker.domain.phone import looks_like_phone, masked_phone
 from worker.errors import UserError
+from worker.store.account_secrets import load_keys, save_key
 
 if TYPE_CHECKING:
-    from uuid import UUID
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.telegram import Me
     from worker.store.database import Database
@@ -32,10 +34,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A logged-in session: the data centre and the key agreed with it."""
+    """A logged-in session: the data centre and the key agreed with it, and keys of other data centres."""
 
     dc_id: int
     auth_key: bytes
+    other_keys: dict[int, bytes] = field(default_factory=dict)
 
 
 _COLUMNS = "id, phone, display_name, is_premium, state, telegram_user_id"
@@ -44,8 +47,12 @@ _COLUMNS = "id, phone, display_name, is_premium, state, telegram_user_id"
 async def add_account(database: Database, phone: str) -> Account:
     """The account with this phone number, made if it is new."""
     async with database.transaction("accounts.add") as connection:
+        # Asked for before it is made: an insertion that conflicts uses up a number that people would miss.
         await connection.execute(
-            text("INSERT INTO accounts (phone) VALUES (:phone) ON CONFLICT (phone) DO NOTHING"),
+            text("""
+                INSERT INTO accounts (phone) SELECT :phone
+                WHERE NOT EXISTS (SELECT FROM accounts WHERE phone = :phone) ON CONFLICT (phone) DO NOTHING
+            """),
             {"phone": phone},
         )
         query = text(f"SELECT {_COLUMNS} FROM accounts WHERE phone = :phone")
@@ -89,58 +96,111 @@ async def save_login(
     database: Database, sealer: Sealer, account_id: int, session: StoredSession, me: Me
 ) -> None:
     """Keep a finished login: the sealed session, who it is, and that the account can work."""
-    async with database.transaction("accounts.login") as connection:
-        await connection.execute(
-            text("UPDATE account_keys SET is_main = false WHERE account_id = :account"),
-            {"account": account_id},
-        )
-        await connection.execute(
-            text("""
-                INSERT INTO account_keys (account_id, dc_id, is_main, key_id, sealed_key)
-                VALUES (:account, :dc, true, :key_id, :sealed)
-                ON CONFLICT (account_id, dc_id) DO UPDATE SET is_main = true, key_id = excluded.key_id,
-                    sealed_key = excluded.sealed_key, updated_at = fleet_now()
-            """),
-            {
-                "account": account_id,
-                "dc": session.dc_id,
-                "key_id": sealer.key_id,
-                "sealed": sealer.seal(session.auth_key, purpose=_purpose(account_id, session.dc_id)),
-            },
-        )
-        await connection.execute(
-            text("UPDATE accounts SET state = 'ready', state_reason = NULL WHERE id = :account"),
-            {"account": account_id},
-        )
-    await save_me(database, account_id, me)
+    try:
+        async with database.transaction("accounts.login") as connection:
+            # The keys of other data centres were authorised by the session before.
+            await connection.execute(
+                text("DELETE FROM account_keys WHERE account_id = :account"), {"account": account_id}
+            )
+            await save_key(connection, sealer, account_id, session.dc_id, session.auth_key, is_main=True)
+            await _write_me(connection, account_id, me)
+            await connection.execute(
+                text("UPDATE accounts SET state = 'ready', state_reason = NULL WHERE id = :account"),
+                {"account": account_id},
+            )
+    except IntegrityError as error:
+        raise UserError(
+            "another account of the fleet is logged in as the same person",
+            remedy="see: worker accounts list; remove one of the two",
+        ) from error
 
 
 async def save_me(database: Database, account_id: int, me: Me) -> None:
     """Name, user id and Premium as Telegram says they are now."""
     async with database.transaction("accounts.me") as connection:
-        await connection.execute(
-            text("""
-                UPDATE accounts SET telegram_user_id = :user_id, display_name = :name, username = :username,
-                    is_premium = :premium, updated_at = fleet_now() WHERE id = :account
-            """),
-            {
-                "account": account_id,
-                "user_id": me.user_id,
-                "name": me.display_name,
-                "username": me.username,
-                "premium": me.is_premium,
-            },
-        )
+        await _write_me(connection, account_id, me)
+
+
+async def _write_me(connection: AsyncConnection, account_id: int, me: Me) -> None:
+    await connection.execute(
+        text("""
+            UPDATE accounts SET telegram_user_id = :user_id, display_name = :name, username = :username,
+                is_premium = :premium, updated_at = fleet_now() WHERE id = :account
+        """),
+        {
+            "account": account_id,
+            "user_id": me.user_id,
+            "name": me.display_name,
+            "username": me.username,
+            "premium": me.is_premium,
+        },
+    )
+
+
+async def find_session(database: Database, sealer: Sealer, account_id: int) -> StoredSession | None:
+    """The session this account is logged in with, if it is."""
+    main, others = await load_keys(database, sealer, account_id)
+    return None if main is None else StoredSession(*main, others)
 
 
 async def load_session(database: Database, sealer: Sealer, account_id: int) -> StoredSession:
     """The session this account is logged in with."""
+    session = await find_session(database, sealer, account_id)
+    if session is None:
+        remedy = f"run: worker accounts login {account_id}"
+        raise UserError(f"account {account_id} is not logged in", remedy=remedy)
+    return session
+
+
+async def mark(database: Database, account_id: int, state: str, reason: str | None) -> None:
+    """Say how an account stands."""
+    async with database.transaction("accounts.state") as connection:
+        await connection.execute(
+            text("""
+                UPDATE accounts SET state = :state, state_reason = :reason, updated_at = fleet_now()
+                WHERE id = :account
+            """),
+            {"account": account_id, "state": state, "reason": reason},
+        )
+
+
+async def disable(database: Database, account_id: int) -> None:
+    """Let it rest; whoever runs it lets go of it."""
+    await mark(database, account_id, "disabled", None)
+
+
+async def enable(database: Database, account_id: int) -> None:
+    """Let a disabled account work again; one that has no session waits for its login."""
+    async with database.transaction("accounts.enable") as connection:
+        await connection.execute(
+            text("""
+                UPDATE accounts SET updated_at = fleet_now(), state = CASE WHEN EXISTS
+                    (SELECT FROM account_keys k WHERE k.account_id = accounts.id AND k.is_main)
+                    THEN 'ready' ELSE 'new' END
+                WHERE id = :account AND state = 'disabled'
+            """),
+            {"account": account_id},
+        )
+
+
+async def get_account(database: Database, account_id: int) -> Account:
+    """The account of this number, which exists."""
     async with database.reading() as connection:
-        query = text("SELECT dc_id, sealed_key FROM account_keys WHERE account_id = :account AND is_main")
-        row = (await connection.execute(query, {"account": account_id})).one_or_none()
-    if row is None:
-        raise UserError(f"account {account_id} is not logged in", remedy="run: worker accounts add")
-    return StoredSession(row.dc_id, sealer.open(row.sealed_key, purpose=_purpose(account_id, row.dc_id)))
+        query = text(f"SELECT {_COLUMNS} FROM accounts WHERE id = :account")
+        return Account(*(await connection.execute(query, {"account": account_id})).one())
+
+
+async def delete(database: Database, account_id: int) -> None:
+    """Forget an account; an upload that it has begun keeps it, what it has published does not."""
+    try:
+        async with database.transaction("accounts.delete") as connection:
+            await connection.execute(
+                text("DELETE FROM accounts WHERE id = :account"), {"account": account_id}
+            )
+    except IntegrityError as error:
+        raise UserError(
+            f"account {account_id} has begun something that is not finished", remedy="run: worker recover"
+        ) from error
 
 
 async def mark_needs_login(database: Database, account_id: int, reason: str) -> bool:
@@ -154,64 +214,3 @@ async def mark_needs_login(database: Database, account_id: int, reason: str) -> 
             {"account": account_id, "reason": reason},
         )
     return bool(result.rowcount)
-
-
-async def take_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> float:
-    """Write down the new owner; answer how long the last owner's lease still runs.
-
-    Only called while holding the account's advisory lock. The epoch grows by one per owner.
-    """
-    async with database.transaction("accounts.lease") as connection:
-        row = (
-            await connection.execute(
-                text("""
-                    WITH old AS (SELECT id, lease_until FROM accounts WHERE id = :account FOR UPDATE)
-                    UPDATE accounts a SET worker_id = :worker, lease_epoch = a.lease_epoch + 1,
-                        lease_until = greatest(old.lease_until, fleet_now() + :seconds * interval '1 second')
-                    FROM old WHERE a.id = old.id
-                    RETURNING coalesce(extract(epoch FROM old.lease_until - fleet_now()), 0)::float8
-                        AS remaining
-                """),
-                {"account": account_id, "worker": worker_id, "seconds": seconds},
-            )
-        ).one()
-    return max(0.0, float(row.remaining))
-
-
-async def lease_left(database: Database, account_id: int) -> float:
-    """How long connections of the last owner that ended without a word may still be open, in seconds."""
-    async with database.reading() as connection:
-        query = text("""
-            SELECT greatest(0, coalesce(extract(epoch FROM lease_until - fleet_now()), 0))::float8
-            FROM accounts WHERE id = :account
-        """)
-        return float((await connection.execute(query, {"account": account_id})).scalar_one())
-
-
-async def extend_lease(database: Database, account_id: int, worker_id: UUID, seconds: float) -> bool:
-    """Move the end of our lease; False if somebody else has become the owner."""
-    async with database.transaction("accounts.heartbeat") as connection:
-        result = await connection.execute(
-            text("""
-                UPDATE accounts SET lease_until = fleet_now() + :seconds * interval '1 second'
-                WHERE id = :account AND worker_id = :worker
-            """),
-            {"account": account_id, "worker": worker_id, "seconds": seconds},
-        )
-    return bool(result.rowcount)
-
-
-async def end_lease(database: Database, account_id: int, worker_id: UUID) -> None:
-    """Every connection of the account is closed: the next owner need not wait."""
-    async with database.transaction("accounts.release") as connection:
-        await connection.execute(
-            text("""
-                UPDATE accounts SET worker_id = NULL, lease_until = NULL
-                WHERE id = :account AND worker_id = :worker
-            """),
-            {"account": account_id, "worker": worker_id},
-        )
-
-
-def _purpose(account_id: int, dc_id: int) -> str:
-    return f"account {account_id} dc {dc_id}"

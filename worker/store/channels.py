@@ -172,6 +172,13 @@ async def channel_ref(database: Database, account_id: int, channel_id: int) -> C
     return ChannelRef(row.telegram_id, row.access_hash)
 
 
+async def count_channels_of(database: Database, account_id: int) -> int:
+    """How many channels this account is in."""
+    async with database.reading() as connection:
+        query = text("SELECT count(*) FROM memberships WHERE account_id = :account AND can_read")
+        return int((await connection.execute(query, {"account": account_id})).scalar_one())
+
+
 async def has_destination(database: Database) -> bool:
     """Whether anybody has said where archives go."""
     async with database.reading() as connection:

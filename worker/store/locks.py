@@ -1,4 +1,4 @@
-"""Advisory locks, on a connection that belongs to one account's work and to nothing else.
+"""One connection that holds advisory locks, and belongs to one account's work and to nothing else.
 
 One task owns the connection: lock, unlock and heartbeat are queued to it, heartbeats first. A connection that
 does not answer in time is terminated, not closed politely, and everything it held is gone with it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import secrets
 from typing import Any
 
 import asyncpg
@@ -22,8 +23,8 @@ from worker.store.address import driver_dsn
 ACCOUNT_CLASS = 1_094_927_702
 _CONNECT_SECONDS = 5.0
 _URGENT, _ORDINARY = 0, 1
+_TROUBLE = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 _SESSION = {
-    "application_name": "archive-fleet locks",
     "idle_session_timeout": "0",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -32,16 +33,16 @@ _SESSION = {
 
 
 class LockSession:
-    """The locks of one account's work, for as long as its connection lives."""
+    """What one connection holds, for as long as it lives."""
 
-    def __init__(self, connection: asyncpg.Connection[Any], *, answer_within: float) -> None:
+    def __init__(self, connection: asyncpg.Connection[Any], name: str, *, answer_within: float) -> None:
+        self.name = name
         self._connection = connection
         self._answer_within = answer_within
         self._queue: asyncio.PriorityQueue[tuple[int, int, str, tuple[Any, ...], asyncio.Future[Any]]] = (
             asyncio.PriorityQueue()
         )
         self._order = itertools.count()
-        self._held: set[bytes] = set()
         self.lost = asyncio.Event()
         connection.add_termination_listener(lambda _: self.lost.set())
         self._owner = asyncio.create_task(self._serve(), name="lock connection")
@@ -49,64 +50,73 @@ class LockSession:
     @classmethod
     async def open(cls, address: str, *, answer_within: float) -> LockSession:
         """Connect. ``answer_within`` bounds every later statement."""
+        # A name of its own, by which a successor can end this session if the server still takes it for alive.
+        name = f"archive-fleet locks {secrets.token_hex(8)}"
         try:
             connection = await asyncpg.connect(
                 driver_dsn(address),
                 timeout=_CONNECT_SECONDS,
-                server_settings=_SESSION,
+                server_settings={"application_name": name, **_SESSION},
                 statement_cache_size=0,
             )
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except _TROUBLE as error:
             raise RetryableError("no connection for locks could be made") from error
-        return cls(connection, answer_within=answer_within)
+        return cls(connection, name, answer_within=answer_within)
 
     async def try_account(self, account_id: int) -> bool:
         """Become the only process that runs this account, or learn at once that another one does."""
         with faults.around("lock.account"):
             return bool(
-                await self._ask("SELECT pg_try_advisory_lock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
+                await self.ask("SELECT pg_try_advisory_lock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
             )
 
     async def release_account(self, account_id: int) -> None:
         """Let others run an account that was locked beside this session's own."""
-        if not self.lost.is_set():
-            with faults.around("lock.account_release"):
-                await self._ask("SELECT pg_advisory_unlock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
+        with faults.around("lock.account_release"):
+            await self.ask("SELECT pg_advisory_unlock($1::int, $2::int)", ACCOUNT_CLASS, account_id)
 
     async def try_content(self, content_hash: bytes) -> bool:
-        """Become the only one that may publish this content, or learn at once that another one may."""
-        # Advisory locks are re-entrant within a session: asking twice would succeed twice.
-        if content_hash in self._held:
-            return False
+        """Become the only one that may publish this content, or learn at once that another one may.
+
+        Advisory locks are re-entrant within a session: asking twice succeeds twice.
+        """
         with faults.around("lock.content"):
-            granted = await self._ask("SELECT pg_try_advisory_lock($1::bigint)", lock_key(content_hash))
-        if granted:
-            self._held.add(content_hash)
-        return bool(granted)
+            return bool(await self.ask("SELECT pg_try_advisory_lock($1::bigint)", lock_key(content_hash)))
 
     async def release_content(self, content_hash: bytes) -> None:
         """Let others publish it; called once for each lock that was granted."""
-        self._held.remove(content_hash)
-        if not self.lost.is_set():
-            with faults.around("lock.release"):
-                await self._ask("SELECT pg_advisory_unlock($1::bigint)", lock_key(content_hash))
+        with faults.around("lock.release"):
+            await self.ask("SELECT pg_advisory_unlock($1::bigint)", lock_key(content_hash))
 
-    async def heartbeat(self) -> None:
-        """Make sure that the connection, and with it every lock, is still there."""
-        await self._ask("SELECT 1", urgency=_URGENT)
+    async def heartbeat(self, statement: str, *arguments: Any) -> Any:
+        """Have a statement answered: the connection, and with it every lock, was there when it was sent."""
+        with faults.around("lock.heartbeat"):
+            return await self.ask(statement, *arguments, urgency=_URGENT)
+
+    async def end_holder(self, statement: str, account_id: int) -> bool:
+        """End the session that holds an account's lock, if ``statement`` finds it; whether it did."""
+        with faults.around("lock.end_holder"):
+            return bool(await self.ask(statement, ACCOUNT_CLASS, account_id))
+
+    async def end_session(self, name: str) -> None:
+        """End the session of this name, if the server still keeps it: a line that went silent leaves one."""
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
+        with faults.around("lock.end_session"):
+            await self.ask(query, name)
 
     async def close(self) -> None:
         """Give everything back."""
         self._owner.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._owner
+        # Not awaited itself: its cancellation could not be told from one of whoever closes.
+        await asyncio.wait({self._owner})
         if not self.lost.is_set():
-            with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with contextlib.suppress(*_TROUBLE):
                 await self._connection.close(timeout=self._answer_within)
                 return
         self._connection.terminate()
 
-    async def _ask(self, query: str, *arguments: Any, urgency: int = _ORDINARY) -> Any:
+    async def ask(self, query: str, *arguments: Any, urgency: int = _ORDINARY) -> Any:
+        """One value from the server; ``LeaseLostError`` if the connection, and all it held, is gone."""
         if self.lost.is_set():
             raise LeaseLostError("the lock connection is gone")
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -123,7 +133,7 @@ class LockSession:
     async def _answer(self, query: str, arguments: tuple[Any, ...], answer: asyncio.Future[Any]) -> None:
         try:
             result = await self._connection.fetchval(query, *arguments, timeout=self._answer_within)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except Exception as error:  # noqa: BLE001 - the driver has errors of every kind for a line that breaks
             self._connection.terminate()
             self.lost.set()
             if not answer.done():

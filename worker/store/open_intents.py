@@ -63,6 +63,13 @@ _STRANDED = text(
 )
 
 
+async def count_begun(database: Database, account_id: int) -> int:
+    """How many uploads of this account have begun and not ended."""
+    async with database.reading() as connection:
+        query = text("SELECT count(*) FROM uploads WHERE account_id = :account AND state = 'open'")
+        return int((await connection.execute(query, {"account": account_id})).scalar_one())
+
+
 async def begun_by(
     database: Database, account_id: int, *, at_once: bool = False, claimed: bool = False
 ) -> list[Begun]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.domain.forming import set_name
 from worker.store.collecting import form_sets, lock_channel
 from worker.store.sets import SourcePart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from worker.domain.archive_set import ArchiveSet
     from worker.store.database import Database
 
 
@@ -52,6 +54,13 @@ _SETTLE = text("""
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
+_SETTLE_FEWER = text("""
+    UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, name = :name,
+        part_count = :count, total_size = :size, lead_document_id = :lead, not_before = fleet_now(),
+        fence = fence + 1, updated_at = fleet_now()
+    WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
+""")
+_SPARE = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _GONE = text("""
     UPDATE source_files f SET is_gone = true, set_id = NULL, part_number = NULL
     FROM archive_sets s
@@ -86,6 +95,28 @@ async def settle_complete(database: Database, unproven: Unproven) -> bool:
 async def settle_incomplete(database: Database, unproven: Unproven, reason: str) -> bool:
     """The set waits for further parts; only those will have it looked at again."""
     return await _settle(database, unproven, state="collecting", reason=reason)
+
+
+async def settle_without_spares(database: Database, unproven: Unproven, whole: ArchiveSet) -> bool:
+    """The set is whole with these of its files; the others look for a set of their own."""
+    kept = {part.message_id for part in whole.parts}
+    async with database.transaction("proofs.spares") as connection:
+        await lock_channel(connection, unproven.channel_id)
+        values = {
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+            "name": set_name(whole),
+            "count": len(whole.parts),
+            "size": sum(part.size for part in whole.parts),
+            "lead": whole.parts[0].document_id,
+        }
+        family = (await connection.execute(_SETTLE_FEWER, values)).scalar_one_or_none()
+        if family is None:
+            return False
+        spare = [part.source_file_id for part in unproven.parts if part.message_id not in kept]
+        await connection.execute(_SPARE, {"files": spare})
+        await form_sets(connection, unproven.channel_id, [family])
+        return True
 
 
 async def look_again(database: Database, unproven: Unproven, reason: str, wait: float) -> bool:

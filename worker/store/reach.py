@@ -82,10 +82,11 @@ async def title_of(database: Database, channel_id: int) -> str:
 
 
 async def holder_of(database: Database, account_id: int) -> str:
-    """Which process runs this account, in words."""
+    """Which process runs this account, in words; empty if none does."""
     async with database.reading() as connection:
         query = text("""
-            SELECT w.host, w.pid FROM accounts a JOIN workers w ON w.id = a.worker_id WHERE a.id = :account
+            SELECT w.host, w.pid FROM accounts a JOIN workers w ON w.id = a.worker_id
+            WHERE a.id = :account AND w.stopped_at IS NULL
         """)
         row = (await connection.execute(query, {"account": account_id})).one_or_none()
-    return "another process" if row is None else f"process {row.pid} on {row.host}"
+    return "" if row is None else f"process {row.pid} on {row.host}"

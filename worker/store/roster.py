@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.accounts import Account
+
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
@@ -65,6 +67,36 @@ async def roster_workers(database: Database, limit: int = 1000) -> list[RosterWo
     async with database.reading() as connection:
         rows = await connection.execute(_WORKERS, {"limit": limit})
         return [RosterWorker(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOut:
+    """The accounts that could work, each with the living worker that holds it, and who shares them."""
+
+    accounts: list[tuple[Account, UUID | None]]
+    sharers: list[UUID]
+
+
+_SHARED = text("""
+    SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
+           CASE WHEN a.lease_until > fleet_now() AND w.stopped_at IS NULL
+                     AND w.heartbeat_at > fleet_now() - :silent * interval '1 second' THEN w.id END
+    FROM accounts a LEFT JOIN workers w ON w.id = a.worker_id WHERE a.state = 'ready' ORDER BY a.id
+""")
+# Relies on workers_live.
+_SHARERS = text("""
+    SELECT id FROM workers WHERE stopped_at IS NULL AND shares_accounts
+      AND heartbeat_at > fleet_now() - :silent * interval '1 second' ORDER BY id
+""")
+
+
+async def shared_out(database: Database, *, silent_seconds: float) -> SharedOut:
+    """How the accounts are shared out; a worker that was silent for so long is not counted on."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_SHARED, {"silent": silent_seconds})
+        accounts = [(Account(*row[:-1]), row[-1]) for row in rows]
+        sharers = (await connection.execute(_SHARERS, {"silent": silent_seconds})).scalars()
+        return SharedOut(accounts, list(sharers))
 
 
 async def fleet_time(database: Database) -> datetime:

@@ -26,15 +26,21 @@ async def register(
         )
 
 
-async def heartbeat(database: Database, worker_id: UUID, memory_bytes: int) -> None:
-    """Say that this process lives; one that was presumed dead while it slept is alive again."""
+async def heartbeat(
+    database: Database, worker_id: UUID, memory_bytes: int, *, shares_accounts: bool = False
+) -> None:
+    """Say that this process lives; one that was presumed dead while it slept is alive again.
+
+    ``shares_accounts`` is whether it takes its share of whatever accounts there are.
+    """
     async with database.transaction("workers.heartbeat") as connection:
         await connection.execute(
             text("""
-                UPDATE workers SET heartbeat_at = fleet_now(), stopped_at = NULL, memory_bytes = :memory
+                UPDATE workers SET heartbeat_at = fleet_now(), stopped_at = NULL, memory_bytes = :memory,
+                    shares_accounts = :shares
                 WHERE id = :id
             """),
-            {"id": worker_id, "memory": memory_bytes},
+            {"id": worker_id, "memory": memory_bytes, "shares": shares_accounts},
         )
 
 

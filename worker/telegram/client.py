@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pyrogram import Client, raw
-from pyrogram.connection import Connection
-from pyrogram.connection.transport import TCPAbridged
 from pyrogram.crypto import rsa
 from pyrogram.raw.all import layer
 
 from worker.errors import UserError
 from worker.telegram import aes_backend
+from worker.telegram.dialing import connection_class
+from worker.telegram.proxy import parse_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +29,7 @@ aes_backend.install()
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Which Telegram to speak to, and from which local address."""
+    """Which Telegram to speak to, from which local address, and through which proxy."""
 
     api_id: int
     api_hash: str
@@ -38,26 +37,34 @@ class Server:
     port: int = 443
     test_servers: bool = False
     bind_address: str | None = None
+    proxy: str | None = None
 
 
 class FleetClient(Client):
     """A client that never starts by itself and hands updates on instead of queueing them without bound."""
 
-    def __init__(self, server: Server, storage: MemoryStorage, on_update: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        storage: MemoryStorage,
+        *,
+        on_update: Callable[[], None],
+        may_send: Callable[[], None],
+    ) -> None:
         super().__init__(
             "archive-fleet",
             api_id=server.api_id,
             api_hash=server.api_hash,
             test_mode=server.test_servers,
             storage_engine=storage,
+            proxy=None if server.proxy is None else parse_proxy(server.proxy),
             app_version="Archive Fleet",
             device_model="worker",
             fetch_replies=False,
             fetch_topics=False,
             fetch_stories=False,
             fetch_stickers=False,
-            connection_factory=_directed(server),
-            protocol_factory=_bound(server.bind_address),
+            connection_factory=connection_class(server, may_send),
         )
         self._on_update = on_update
 
@@ -82,35 +89,6 @@ class FleetClient(Client):
     async def handle_updates(self, updates: Any) -> None:  # noqa: ARG002 - a wake-up, not a record
         """Something happened; the scan will find out what."""
         self._on_update()
-
-
-def _directed(server: Server) -> type[Any]:
-    """A connection that goes to the configured server, whatever address the library has in mind."""
-    if server.host is None:
-        return Connection  # type: ignore[no-any-return] # untyped library
-
-    class DirectedConnection(Connection):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.server_address, self.port = server.host, server.port
-
-    return DirectedConnection
-
-
-def _bound(address: str | None) -> type[Any]:
-    """A transport whose connections start from ``address``."""
-    if address is None:
-        return TCPAbridged  # type: ignore[no-any-return] # untyped library
-
-    class BoundTransport(TCPAbridged):
-        async def _connect_via_direct(
-            self, destination: tuple[str, int], *, family: int | None = None
-        ) -> None:
-            self.reader, self.writer = await asyncio.open_connection(
-                *destination, family=family or 0, local_addr=(address, 0)
-            )
-
-    return BoundTransport
 
 
 def trust_public_key(path: Path) -> None:

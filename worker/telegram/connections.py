@@ -11,7 +11,7 @@ from pyrogram import raw
 from pyrogram.session import Auth
 
 from worker import faults
-from worker.errors import FleetError, LeaseLostError, RetryableError
+from worker.errors import AccountUnusableError, FleetError, LeaseLostError, RetryableError
 from worker.log import get_logger
 from worker.telegram.client import FleetClient, Server
 from worker.telegram.depth import Depth
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from worker.telegram.part_calls import PartCall
     from worker.telegram.storage import MemoryStorage
+    from worker.telegram.tether import Tether
 
     Direction = Literal["up", "down"]
 
@@ -60,14 +61,14 @@ class Connections:
         *,
         deadline: float,
         on_update: Callable[[], None],
-        guard: Callable[[], None],
+        tether: Tether,
         bounds: TransferBounds,
     ) -> None:
-        self._guard = guard
+        self._tether = tether
         self._server = server
         self._storage = storage
         self._deadline = deadline
-        self._client = FleetClient(server, storage, on_update)
+        self._client = FleetClient(server, storage, on_update=on_update, may_send=tether.may_send)
         self._routes: dict[int, Route] = {}
         self._depths: dict[tuple[int, Direction], Depth] = {}
         self._bounds = bounds
@@ -87,11 +88,24 @@ class Connections:
         except (OSError, TimeoutError) as error:
             raise RetryableError(f"Telegram is not reachable: {error}") from error
 
-    async def call(self, query: Any) -> Any:
-        """One call on the main connection."""
+    async def move_home(self, dc_id: int) -> None:
+        """Agree on a key with the data centre that the account belongs to, and connect there instead."""
+        main, self.main = self.main, None
+        if main is not None:
+            await main.stop()
+        try:
+            key = await self._agree_on_key(dc_id)
+            await self._storage.dc_id(dc_id)
+            await self._storage.auth_key(key)
+            self.main = await self._start(dc_id, key, is_media=False)
+        except (OSError, TimeoutError) as error:
+            raise RetryableError(f"Telegram is not reachable: {error}") from error
+
+    async def call(self, query: Any, *, visible: bool = False) -> Any:
+        """One call on the main connection; a ``visible`` one leaves only while the lease is certain."""
         if self.main is None:
             raise RetryableError("not connected to Telegram")
-        return await self.main.call(query, deadline=self._deadline)
+        return await self.main.call(query, deadline=self._deadline, visible=visible)
 
     def depth(self, dc_id: int, direction: Direction) -> Depth:
         """What is known about how much may be under way to or from this data centre."""
@@ -108,7 +122,15 @@ class Connections:
         # Twice the parts, since the hashes of ranges are asked for beside the ranges.
         route.per_line = 2 * max((depth.per_line for depth in depths), default=1)
         with faults.around(f"telegram.{call.method}"):
-            return await self._porter.carry(route, call)
+            try:
+                return await self._porter.carry(route, call)
+            except AccountUnusableError:
+                # The account is judged at home alone: another data centre may merely have forgotten its key.
+                if dc_id == self._storage.main_dc or self._routes.get(dc_id) is not route:
+                    raise
+                del self._routes[dc_id]
+                await self._storage.other_keys.forget(dc_id)
+                return await self._porter.carry(await self._open_route(dc_id), call)
 
     async def _open_route(self, dc_id: int) -> Route:
         async with self._opening:
@@ -119,21 +141,32 @@ class Connections:
             if dc_id == self._storage.main_dc:
                 key, salt = self._storage.main_key, self.main.salt
             else:
-                key = await self._agree_on_key(dc_id)
-                salt = await self._authorise(dc_id, key)
+                key, salt = await self._key_at(dc_id)
             route = Route(
                 dc_id=dc_id,
                 address=self._address(dc_id),
                 bind_address=self._server.bind_address,
+                proxy=self._client.proxy,
                 key=Key(key),
                 greeting=await self._client.greeting(),
-                guard=self._guard,
+                tether=self._tether,
                 salt=salt,
                 clock_offset=self._client.server_time - time.time(),
             )
             self._porter.add(route)
             self._routes[dc_id] = route
             return route
+
+    async def _key_at(self, dc_id: int) -> tuple[bytes, int]:
+        """The key that speaks for this account at another data centre, and the salt to begin with."""
+        known = self._storage.other_keys.known.get(dc_id)
+        if known is not None:
+            # The first answer corrects the salt.
+            return known, 0
+        key = await self._agree_on_key(dc_id)
+        salt = await self._authorise(dc_id, key)
+        await self._storage.other_keys.keep(dc_id, key)
+        return key, salt
 
     async def _authorise(self, dc_id: int, key: bytes) -> int:
         """Let this account's key at another data centre speak for the account; returns the salt to use."""
@@ -151,7 +184,7 @@ class Connections:
         session = FleetSession(
             self._client, dc_id, host, port, key, self._server.test_servers, is_media=is_media
         )
-        session.guard = self._guard
+        session.tie(self._tether)
         try:
             async with asyncio.timeout(self._deadline):
                 await session.start()

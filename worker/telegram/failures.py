@@ -19,6 +19,7 @@ from worker.errors import (
 )
 
 _WAIT = re.compile(r"(?:FLOOD|FLOOD_PREMIUM|SLOWMODE)_WAIT_(\d+)")
+_ELSEWHERE = re.compile(r"(?:PHONE|NETWORK|USER)_MIGRATE_(\d+)")
 _PART_MISSING = re.compile(r"FILE_PART_(\d+)_MISSING")
 _NO_ACCESS = (
     "CHANNEL_INVALID",
@@ -43,6 +44,14 @@ class MigrateError(RetryableError):
         self.dc_id = dc_id
 
 
+class ElsewhereError(FleetError):
+    """The account belongs to another data centre: log in there."""
+
+    def __init__(self, dc_id: int) -> None:
+        super().__init__(f"the account belongs to data centre {dc_id}")
+        self.dc_id = dc_id
+
+
 def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR0911 - a line per kind
     """The error to raise when ``method`` was answered with this code and text."""
     what = f"{method}: {code} {text}"
@@ -54,13 +63,15 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
     if text == "SESSION_PASSWORD_NEEDED":
         return PasswordNeededError(what, remedy="give the account's password")
     if code == 401 or text == "AUTH_KEY_DUPLICATED":
-        return AccountUnusableError(what, remedy="log the account in again: worker accounts add")
+        return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
     if text in _NO_ACCESS:
         return NoAccessError(what, remedy="check that the account is a member with the right to do this")
     if found := _PART_MISSING.search(text):
         return PartMissingError(what, part=int(found[1]))
     if text.startswith("FILE_REFERENCE_"):
         return ReferenceExpiredError(what)
+    if found := _ELSEWHERE.fullmatch(text):
+        return ElsewhereError(int(found[1]))
     if text.startswith("FILE_MIGRATE_"):
         return MigrateError(int(text.rsplit("_", 1)[1]))
     if text == "MESSAGE_NOT_MODIFIED" or (text == "MESSAGE_ID_INVALID" and method in _DELETES):
@@ -77,7 +88,7 @@ def library_failure(error: BaseException) -> FleetError:
     """What the client library raised by itself, as while it connects."""
     if type(error).__name__ == "AuthKeyNotFound":
         return AccountUnusableError(
-            "Telegram does not know this session", remedy="log the account in again: worker accounts add"
+            "Telegram does not know this session", remedy="log the account in again: worker accounts login"
         )
     code, text = getattr(error, "CODE", None), getattr(error, "ID", None)
     if isinstance(code, int) and isinstance(text, str):

@@ -6,14 +6,14 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
-from pyrogram.utils import compute_password_check
 
 from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_me, to_message
 from worker.telegram.dialogs import read_channels
 from worker.telegram.permission import method_of
-from worker.telegram.storage import MemoryStorage
+from worker.telegram.storage import MemoryStorage, OtherKeys
+from worker.telegram.tether import LOOSE, Tether
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,17 +41,18 @@ class Gateway:
         deadline: float,
         dc_id: int | None = None,
         auth_key: bytes | None = None,
+        other_keys: OtherKeys | None = None,
         on_update: Callable[[], None] = _nothing,
-        guard: Callable[[], None] = _nothing,
+        tether: Tether = LOOSE,
         bounds: TransferBounds = _BOUNDS,
     ) -> None:
         self._server = server
         self.permission = permission
         # Told the chat when a write leaves, which may be long after it was asked for.
         self.on_write: list[Callable[[int], None]] = []
-        self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key)
+        self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key, other_keys=other_keys)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, guard=guard, bounds=bounds
+            server, self._storage, deadline=deadline, on_update=on_update, tether=tether, bounds=bounds
         )
 
     def under(self, permission: Permission) -> Gateway:
@@ -81,29 +82,6 @@ class Gateway:
     def home_dc(self) -> int:
         """The data centre that uploads go to."""
         return self._storage.main_dc
-
-    async def request_code(self, phone: str) -> str:
-        """Have Telegram send a login code; returns what the code has to be presented with."""
-        sent = await self._call(
-            raw.functions.auth.SendCode(
-                phone_number=phone,
-                api_id=self._server.api_id,
-                api_hash=self._server.api_hash,
-                settings=raw.types.CodeSettings(),
-            )
-        )
-        return str(sent.phone_code_hash)
-
-    async def sign_in(self, phone: str, code_hash: str, code: str) -> None:
-        """Log in with the code."""
-        query = raw.functions.auth.SignIn(phone_number=phone, phone_code_hash=code_hash, phone_code=code)
-        await self._call(query)
-
-    async def check_password(self, password: str) -> None:
-        """Finish a login that asks for the account's password; the password itself is never sent."""
-        asked = await self._call(raw.functions.account.GetPassword())
-        proof = compute_password_check(asked, password)
-        await self._call(raw.functions.auth.CheckPassword(password=proof))
 
     async def me(self) -> Me:
         """Who this account is, and whether it is Premium now."""
@@ -248,7 +226,7 @@ class Gateway:
         async def leave() -> Any:
             for tell in self.on_write:
                 tell(channel.telegram_id)
-            return await self.connections.call(query)
+            return await self.connections.call(query, visible=True)
 
         return await self.permission.write(method_of(query), channel.telegram_id, leave)
 

@@ -7,6 +7,7 @@ back.
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
 import time
@@ -38,9 +39,6 @@ _INTERMEDIATE = b"\xee" * 4
 _FRAME = 4
 _BEFORE_BODY = _FRAME + OUTER + INNER
 _ACKS_AT_ONCE = 8
-# The server hangs up when it has heard nothing for so long.
-DISCONNECT_SECONDS = 15
-PING_SECONDS = 5.0
 # A packet of this size or more is payload: its bytes are a sign of life of the transfer itself.
 _PAYLOAD = 4096
 _MESSAGE = struct.Struct("<qii")
@@ -62,7 +60,9 @@ class Line:
         self.is_greeted = False
         self.under_way: dict[int, Request] = {}
         self.moved_at = self.used_at = now
-        self._pinged_at = now
+        # The very first message says when the server is to hang up: a process may be stopped at any moment.
+        self._pinged_at = -math.inf
+        self._ping_seconds = route.tether.disconnect_after / 3
         self.session = int.from_bytes(os.urandom(8), "little", signed=True)
         self._last_id = 0
         self._numbered = 0
@@ -108,16 +108,16 @@ class Line:
         if self._acks:
             acks, self._acks = self._acks, []
             yield bytes(raw.types.MsgsAck(msg_ids=acks).write())
-        if now - self._pinged_at >= PING_SECONDS and self.is_greeted:
+        if now - self._pinged_at >= self._ping_seconds:
             self._pinged_at = now
             ping = raw.functions.PingDelayDisconnect(
-                ping_id=self._next_id(), disconnect_delay=DISCONNECT_SECONDS
+                ping_id=self._next_id(), disconnect_delay=self.route.tether.disconnect_after
             )
             yield bytes(ping.write())
 
     def has_due(self, now: float) -> bool:
         """Whether acknowledgements or a ping should leave."""
-        return len(self._acks) >= _ACKS_AT_ONCE or (self.is_greeted and now - self._pinged_at >= PING_SECONDS)
+        return len(self._acks) >= _ACKS_AT_ONCE or now - self._pinged_at >= self._ping_seconds
 
     def _frame(self, at: int, length: int, message_id: int, *, content: bool) -> tuple[int, Job]:
         sequence = self._numbered * 2 + int(content)
@@ -136,7 +136,7 @@ class Line:
         """Hand as much as possible to the kernel."""
         while self._unsent:
             # Checked right before the write: a process that slept through its lease must not send.
-            self.route.guard()
+            self.route.tether.may_send()
             sent = self.connection.send(self._unsent)
             if len(self._unsent) >= _PAYLOAD:
                 self.moved_at = now

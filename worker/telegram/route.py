@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from worker.errors import AccountUnusableError
 from worker.telegram.line import Line, LineLostError
+from worker.telegram.proxied import dial_through
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
 
     from worker.telegram.envelope import Key
     from worker.telegram.part_calls import PartCall
+    from worker.telegram.tether import Tether
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 _KEY_UNKNOWN, _TOO_MANY_CONNECTIONS = -404, -429
@@ -44,10 +45,11 @@ class Route:
     dc_id: int
     address: tuple[str, int]
     bind_address: str | None
+    proxy: Any
     key: Key
     # What stands before the first queries of a session: invokeWithLayer and initConnection.
     greeting: bytes
-    guard: Callable[[], None]
+    tether: Tether
     salt: int = 0
     clock_offset: float = 0.0
     wanted: int = 1
@@ -72,7 +74,11 @@ class Route:
 
     def dial(self, now: float) -> Line:
         """Begin to open one more line. The lease is asked first, as before every write."""
-        self.guard()
+        self.tether.may_send()
+        if self.proxy is not None:
+            connection = dial_through(self.proxy, self.address, self.dc_id, self.tether.may_send)
+            connection.setblocking(False)
+            return self._line_on(connection, now)
         family = socket.AF_INET6 if ":" in self.address[0] else socket.AF_INET
         connection = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -84,6 +90,9 @@ class Route:
         except OSError:
             connection.close()
             raise
+        return self._line_on(connection, now)
+
+    def _line_on(self, connection: socket.socket, now: float) -> Line:
         line = Line(self, connection, now)
         self.lines.append(line)
         return line

@@ -7,7 +7,7 @@ blindly may be applied twice. Here a call is sent once, and what became of it is
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrogram import raw
 from pyrogram.crypto import mtproto
@@ -17,9 +17,7 @@ from pyrogram.session.session import Result, TransportError
 from worker import faults
 from worker.errors import FleetError, OutcomeUnknownError, RetryableError
 from worker.telegram.failures import failure, library_failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from worker.telegram.tether import LOOSE, Tether
 
 # Salts and clocks are corrected by the answer; a server that keeps refusing is not worth more tries.
 _CORRECTIONS = 3
@@ -27,23 +25,31 @@ _CORRECTIONS = 3
 _START_SECONDS = 4.0
 
 
-def _nothing() -> None:
-    """Nobody guards this session."""
-
-
 class FleetSession(Session):
     """A session of the library whose waiting callers learn at once when its connection is lost.
 
-    ``guard`` is called right before every write to the socket and before every reconnection, and raises when
-    nothing may be sent any more. ``broken`` is why the session will never work again.
+    Its tether is asked before every call and before every reconnection, and raises when nothing may be sent
+    any more. ``broken`` is why the session will never work again.
     """
 
-    guard: Callable[[], None] = staticmethod(_nothing)
+    tether: Tether = LOOSE
     broken: FleetError | None = None
 
+    def tie(self, tether: Tether) -> None:
+        """Let the server close this session's connection soon after it hears nothing more of us."""
+        self.tether = tether
+        self.PING_INTERVAL = tether.disconnect_after / 3
+
     async def start(self) -> None:
-        self.guard()
+        self.tether.may_send()
         await super().start()
+
+    async def send(self, data: Any, wait_response: bool = True, timeout: float = Session.WAIT_TIMEOUT) -> Any:
+        """The library's own messages. Every ping, the very first one too, says when to hang up."""
+        if isinstance(data, raw.functions.Ping | raw.functions.PingDelayDisconnect):
+            delay = self.tether.disconnect_after
+            data = raw.functions.PingDelayDisconnect(ping_id=data.ping_id, disconnect_delay=delay)
+        return await super().send(data, wait_response, timeout)
 
     async def restart(self) -> None:
         """Reconnect, as the library does by itself; a refusal for good is kept for the next caller."""
@@ -70,7 +76,7 @@ class FleetSession(Session):
         if writer is not None:
             writer.transport.abort()
 
-    async def call(self, query: Any, *, deadline: float) -> Any:
+    async def call(self, query: Any, *, deadline: float, visible: bool = False) -> Any:
         """Send one call; return its answer or raise.
 
         ``OutcomeUnknownError`` means that the call left this process and no answer came.
@@ -79,13 +85,13 @@ class FleetSession(Session):
         with faults.around(f"telegram.{method}"):
             try:
                 async with asyncio.timeout(deadline):
-                    return await self._call_once(method, query)
+                    return await self._call_once(method, query, visible=visible)
             except TimeoutError:
                 raise OutcomeUnknownError(f"{method}: no answer within {deadline:.0f} s") from None
 
-    async def _call_once(self, method: str, query: Any) -> Any:
+    async def _call_once(self, method: str, query: Any, *, visible: bool) -> Any:
         for _ in range(_CORRECTIONS):
-            answer = await self._exchange(method, query)
+            answer = await self._exchange(method, query, visible=visible)
             if isinstance(answer, raw.types.BadServerSalt):
                 self.salt = answer.new_server_salt
             elif isinstance(answer, raw.types.RpcError):
@@ -94,7 +100,7 @@ class FleetSession(Session):
                 return answer
         raise RetryableError(f"{method}: the server keeps refusing the message")
 
-    async def _exchange(self, method: str, query: Any) -> Any:
+    async def _exchange(self, method: str, query: Any, *, visible: bool) -> Any:
         if self.broken is not None:
             raise self.broken
         try:
@@ -104,7 +110,7 @@ class FleetSession(Session):
         message = await self.msg_factory.create(query)
         result = self.results[message.msg_id] = Result()
         try:
-            await self._transmit(method, message)
+            await self._transmit(method, message, visible=visible)
             await result.event.wait()
         finally:
             self.results.pop(message.msg_id, None)
@@ -112,7 +118,7 @@ class FleetSession(Session):
             raise OutcomeUnknownError(f"{method}: the connection was lost before the answer came")
         return result.value
 
-    async def _transmit(self, method: str, message: Any) -> None:
+    async def _transmit(self, method: str, message: Any, *, visible: bool) -> None:
         protocol = self.connection.protocol
         packed = await asyncio.get_running_loop().run_in_executor(
             protocol.crypto_executor,
@@ -126,7 +132,9 @@ class FleetSession(Session):
         if protocol.writer is None or protocol.writer.is_closing():
             # The library would drop it silently here.
             raise RetryableError(f"{method}: not connected to Telegram")
-        self.guard()
+        self.tether.may_send()
+        if visible:
+            self.tether.may_write()
         try:
             await self.connection.send(packed)
         except (OSError, TimeoutError) as error:

@@ -1,8 +1,13 @@
-"""What the library wants stored, kept in memory: the database holds what must last, encrypted."""
+"""What the library wants stored. What must last is handed on to whoever keeps it, encrypted.
+
+The session and the keys of other data centres come from the database and go there; peers are addressed by
+access hashes from our own tables. No file is written.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyrogram.storage import Storage
 
@@ -10,14 +15,48 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+class KeyKeeper(Protocol):
+    """Whoever keeps an account's keys of other data centres than its own."""
+
+    async def keep(self, dc_id: int, key: bytes) -> None:
+        """This key is authorised there from here on."""
+        ...
+
+    async def forget(self, dc_id: int) -> None:
+        """The data centre does not know its key any more."""
+        ...
+
+
+@dataclass(slots=True)
+class OtherKeys:
+    """Keys of other data centres, remembered by this process alone unless there is a keeper."""
+
+    known: dict[int, bytes] = field(default_factory=dict)
+    keeper: KeyKeeper | None = None
+
+    async def keep(self, dc_id: int, key: bytes) -> None:
+        self.known[dc_id] = key
+        if self.keeper is not None:
+            await self.keeper.keep(dc_id, key)
+
+    async def forget(self, dc_id: int) -> None:
+        self.known.pop(dc_id, None)
+        if self.keeper is not None:
+            await self.keeper.forget(dc_id)
+
+
 class MemoryStorage(Storage):
-    """A session's data centre, key and user, and nothing of the library's peer cache.
+    """A session's data centre, key and user, and nothing of the library's peer cache."""
 
-    Peers are addressed by access hashes from our own tables, so the library never needs to look one up.
-    """
-
-    def __init__(self, *, dc_id: int | None = None, auth_key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        dc_id: int | None = None,
+        auth_key: bytes | None = None,
+        other_keys: OtherKeys | None = None,
+    ) -> None:
         self._values: dict[str, Any] = {"dc_id": dc_id, "auth_key": auth_key}
+        self.other_keys = other_keys or OtherKeys()
 
     @property
     def main_dc(self) -> int:

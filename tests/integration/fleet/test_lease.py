@@ -1,23 +1,32 @@
 """Owning an account."""
 
 import asyncio
+import time
 import uuid
 
 import asyncpg
 import pytest
+from breakable_line import line_to
 from manual_clock import ManualClock, settle
 
 from worker.clock import SystemClock
 from worker.config.settings import LeaseSettings
-from worker.errors import LeaseLostError
+from worker.domain.content import lock_key
+from worker.errors import LeaseLostError, RetryableError
 from worker.fleet.lease import lease_account
 from worker.store import workers
+from worker.store.database import Database
+from worker.store.locks import LockSession
 
 _KILL_LOCK_HOLDERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 QUICK = LeaseSettings(lease_secs=5, heartbeat_secs=0.05)
+SHORT = LeaseSettings(lease_secs=1, heartbeat_secs=0.05)
+# No heartbeat comes by itself while a test looks.
+SLOW = LeaseSettings(lease_secs=60, heartbeat_secs=30)
+HASH = bytes(range(32))
 
 
 @pytest.fixture
@@ -28,10 +37,25 @@ async def raw(database_url):
     await connection.close()
 
 
+@pytest.fixture
+async def over_a_line(database_url):
+    async with line_to(database_url) as (line, address):
+        database = Database(address)
+        yield line, database
+        await line.mend()
+        await database.close()
+
+
 async def _worker(database) -> uuid.UUID:
     worker_id = uuid.uuid4()
     await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
     return worker_id
+
+
+async def _until(condition) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.to_thread(time.sleep, 0.01)
 
 
 async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
@@ -48,36 +72,127 @@ async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
     )
 
 
-async def test_losing_the_lock_connection_cancels_the_work_inside(database, raw):
+async def test_a_lost_connection_is_a_doubt_that_regained_locks_end(database, raw):
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        assert await lease.locks.try_content(HASH)
+        doubts = []
+        lost = lease.locks.lost
+
+        async def write_something_visible() -> None:
+            await lost.wait()
+            with pytest.raises(RetryableError):
+                lease.require()
+            lease.require_time()
+            doubts.append("bytes move, nothing visible is written")
+            await lease.confirmed()
+            lease.require()
+
+        writing = asyncio.create_task(write_something_visible())
+        await settle()
+        await raw.execute(_KILL_LOCK_HOLDERS)
+        async with asyncio.timeout(10):
+            await writing
+        assert doubts
+        assert not await raw.fetchval("SELECT pg_try_advisory_lock($1::bigint)", lock_key(HASH)), (
+            "the content's lock is held again too"
+        )
+    assert await raw.fetchval("SELECT lease_epoch FROM accounts") == 1
+
+
+async def test_a_database_that_is_away_for_less_than_the_lease_ends_nothing(over_a_line, raw):
+    line, database = over_a_line
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        await line.cut()
+        await _until(lambda: lease.locks.in_doubt)
+        await line.mend()
+        async with asyncio.timeout(5):
+            await lease.confirmed()
+
+
+async def test_a_lock_that_another_worker_took_meanwhile_ends_the_lease(database, raw):
+    other = await _worker(database)
+
     async def work() -> None:
-        async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
-            killing = asyncio.create_task(raw.execute(_KILL_LOCK_HOLDERS))
-            try:
-                await asyncio.Event().wait()
-            finally:
-                assert not lease.is_trusted
-                await killing
+        async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)):
+            await raw.execute("UPDATE accounts SET worker_id = $1, lease_epoch = lease_epoch + 1", other)
+            await raw.execute(_KILL_LOCK_HOLDERS)
+            await asyncio.Event().wait()
 
     async with asyncio.timeout(10):
-        with pytest.raises(LeaseLostError):
+        with pytest.raises(LeaseLostError, match="another worker"):
             await work()
+    assert await raw.fetchval("SELECT worker_id FROM accounts") == other
 
 
-async def test_a_new_owner_waits_until_the_last_ones_lease_is_over(database, raw):
+async def test_a_silent_database_cuts_the_connections_when_the_trusted_time_is_over(over_a_line, raw):
+    line, database = over_a_line
+    cut = []
+
+    async def work() -> None:
+        async with lease_account(database, SystemClock(), SHORT, 1, await _worker(database)) as lease:
+            lease.on_lost = lambda: cut.append(lease.is_trusted)
+            line.silence()
+            await asyncio.Event().wait()
+
+    # The pool's own deadlines are longer by far than what the lease may take.
+    async with asyncio.timeout(5):
+        with pytest.raises(LeaseLostError, match="no heartbeat"):
+            await work()
+    assert cut == [False]
+
+
+async def test_a_lock_asked_for_in_doubt_is_answered_after_it(over_a_line, raw):
+    line, database = over_a_line
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        await line.cut()
+        await _until(lambda: lease.locks.in_doubt)
+        asking = asyncio.create_task(lease.locks.try_content(HASH))
+        await settle()
+        assert not asking.done()
+        await line.mend()
+        assert await asking
+        assert not await lease.locks.try_content(HASH), "re-entrant in PostgreSQL, but not for us"
+
+
+async def test_a_lock_let_go_of_in_doubt_is_not_held_after_it(over_a_line, raw):
+    line, database = over_a_line
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        assert await lease.locks.try_content(HASH)
+        await line.cut()
+        await _until(lambda: lease.locks.in_doubt)
+        await lease.locks.release_content(HASH)
+        await line.mend()
+        await lease.confirmed()
+        assert await raw.fetchval("SELECT pg_try_advisory_lock($1::bigint)", lock_key(HASH))
+
+
+async def test_an_owner_that_sleeps_on_after_its_lease_is_shut_out(database, database_url, raw):
+    asleep = await LockSession.open(database_url, answer_within=5)
+    assert await asleep.try_account(1)
+    await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '1 minute'")
+    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        assert lease is None
+    await raw.execute("UPDATE accounts SET lease_until = fleet_now() - interval '1 second'")
+    async with asyncio.timeout(10):
+        lease = None
+        while lease is None:
+            async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+                pass
+    assert asleep.lost.is_set()
+    await asleep.close()
+
+
+async def test_a_new_owner_waits_until_the_last_ones_connections_are_down(database, raw):
     await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '20 seconds'")
     clock = ManualClock()
     entered = asyncio.Event()
 
     async def work() -> None:
-        async with lease_account(
-            database, clock, LeaseSettings(lease_secs=60, heartbeat_secs=30), 1, await _worker(database)
-        ):
+        async with lease_account(database, clock, SLOW, 1, await _worker(database)):
             entered.set()
 
     task = asyncio.create_task(work())
-    async with asyncio.timeout(10):
-        while not clock.sleeping:
-            await asyncio.wait([task], timeout=0.01)
+    await _until(lambda: clock.sleeping > 1)
     await clock.advance(15)
     assert not entered.is_set()
     await clock.advance(6)
@@ -86,15 +201,30 @@ async def test_a_new_owner_waits_until_the_last_ones_lease_is_over(database, raw
     assert entered.is_set()
 
 
+async def test_the_row_says_when_the_connections_of_a_silent_owner_are_down(database, raw):
+    query = "SELECT extract(epoch FROM lease_until - fleet_now())::float8 FROM accounts"
+    async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)):
+        left = await raw.fetchval(query)
+    # Trusted for a minute; then Telegram hangs up within half of that.
+    assert 85 < left <= 90
+
+
 async def test_trust_ends_with_the_time_that_was_counted_from_the_last_heartbeat(database, raw):
     clock = ManualClock()
     settings = LeaseSettings(lease_secs=10, heartbeat_secs=5)
-    async with lease_account(database, clock, settings, 1, await _worker(database)) as lease:
-        await clock.advance(9.9)
-        lease.require()
-        await clock.advance(0.2)
-        with pytest.raises(LeaseLostError):
+    trusted = []
+
+    async def work() -> None:
+        async with lease_account(database, clock, settings, 1, await _worker(database)) as lease:
+            lease.on_lost = lambda: trusted.append("cut")
+            await clock.advance(9.9)
             lease.require()
+            trusted.append("trusted")
+            await clock.advance(0.2)
+
+    with pytest.raises(LeaseLostError):
+        await work()
+    assert trusted == ["trusted", "cut"]
 
 
 async def test_cancelling_the_work_from_outside_stays_a_cancellation(database, raw):

@@ -120,3 +120,19 @@ async def test_files_that_an_earlier_version_only_wrote_down_form_sets(world, ru
     await world.until_buried()
     await run()
     await world.check_invariants()
+
+
+async def test_spare_and_foreign_parts_keep_no_whole_archive_from_being_published(world, run, tmp_path):
+    stray = tmp_path / "archive-1.z01"
+    stray.write_bytes(b"left of something else")
+    await _post(world, [stray])
+    await world.post_archive(world.sources[0])
+    volumes = build("rar5_part_volumes", tmp_path / "sample").files
+    await _post(world, volumes)
+    spare = f"a.part{len(volumes) + 1:02d}.rar"
+    await world.admin.post_document(world.sources[0], volumes[1], spare)
+    await run()
+    assert await _published(world) == [[path.name for path in volumes], ["archive-1.zip"]]
+    waiting = await world.fetch("SELECT name, reason FROM archive_sets WHERE state = 'collecting'")
+    assert [row["name"] for row in waiting] == ["a.rar"]
+    assert waiting[0]["reason"].startswith(f"waits for {len(volumes)} parts")

@@ -190,3 +190,42 @@ async def _until_published(world, count):
     async with asyncio.timeout(60):
         while (await world.fetch("SELECT count(*) AS n FROM packages"))[0]["n"] < count:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.05)
+
+
+async def test_lists_longer_than_a_page_are_read_to_their_end(world, run):
+    forum, topics = await world.open_forum(*(f"Topic {number}" for number in range(130)))
+    await world.post_archive(forum, topic_id=topics[0])
+    await world.post_archive(forum, topic_id=topics[-1])
+    for number in range(120):
+        await world.admin.create_channel(f"Channel {number}", members=[ADA])
+    await run()
+    await world.check_invariants()
+    seen = await world.fetch(
+        "SELECT count(*) AS n FROM memberships m JOIN accounts a ON a.id = m.account_id WHERE a.phone = $1",
+        ADA,
+    )
+    assert seen[0]["n"] == 124
+    titles = await world.fetch("SELECT count(*) AS n FROM scan_cursors WHERE topic_id > 0")
+    assert titles[0]["n"] == 131
+    before = await _last_call(world)
+    await world.post_archive(forum, topic_id=topics[3])
+    await run()
+    assert (await _methods(world, after=before)).count("messages.getForumTopics") == 1
+
+
+async def test_a_set_is_left_to_an_account_that_sees_its_messages(world, run):
+    made = await world.admin.create_channel("Group", admins=[ADA], broadcast=False, hidden_history=True)
+    group = made["channel_id"]
+    await world.post_archive(group)
+    await world.admin.join(group, GRACE)
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+        group,
+    )
+    world.sources.append(group)
+    await run("--account", ADA, faults="kill=db.proofs.settle:after:1", ends={"signal": 9})
+    await world.until_buried()
+    await run("--account", GRACE)
+    assert [row["state"] for row in await world.fetch("SELECT state FROM archive_sets")] == ["ready"]
+    await run("--account", ADA)
+    await world.check_invariants()

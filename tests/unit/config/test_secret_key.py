@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from worker.config.load import load
-from worker.config.secret_key import KEY_BYTES, secret_key
+from worker.config.secret_key import KEY_BYTES, secret_keys
 from worker.errors import UserError
 
 _KEY = base64.b64encode(bytes(range(32))).decode()
@@ -19,15 +19,15 @@ def _settings(**env):
 
 
 def test_a_configured_key_is_used_as_it_is(tmp_path):
-    assert secret_key(_settings(secret_key=_KEY, data_dir=tmp_path)) == bytes(range(32))
+    assert secret_keys(_settings(secret_key=_KEY, data_dir=tmp_path)) == [bytes(range(32))]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_with_the_embedded_database_a_key_is_made_once_for_the_owner_alone(tmp_path):
     settings = _settings(data_dir=tmp_path / "data")
-    key = secret_key(settings)
+    (key,) = secret_keys(settings)
     assert len(key) == KEY_BYTES
-    assert secret_key(settings) == key
+    assert secret_keys(settings) == [key]
     (file,) = (tmp_path / "data").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -36,7 +36,7 @@ def test_with_the_embedded_database_a_key_is_made_once_for_the_owner_alone(tmp_p
 def test_processes_that_make_the_key_at_once_get_the_same_one(tmp_path):
     script = (
         "import sys; sys.stdin.readline(); from worker.config.load import load; "
-        "from worker.config.secret_key import secret_key; print(secret_key(load().settings).hex())"
+        "from worker.config.secret_key import secret_keys; print(secret_keys(load().settings)[0].hex())"
     )
     env = {"WORKER_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": ":".join(sys.path)}
     processes = [
@@ -56,18 +56,18 @@ def test_processes_that_make_the_key_at_once_get_the_same_one(tmp_path):
 
 def test_with_a_configured_database_a_missing_key_is_refused_and_none_is_made(tmp_path):
     with pytest.raises(UserError, match=r"no secret key is set.*WORKER_SECRET_KEY_FILE"):
-        secret_key(_settings(database_url="postgresql://u@h/d", data_dir=tmp_path))
+        secret_keys(_settings(database_url="postgresql://u@h/d", data_dir=tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("text", "reason"), [("not base64!", "not base64"), ("aGVsbG8=", "5 bytes, not 32")])
 def test_a_key_of_the_wrong_shape_is_refused_without_being_shown(text, reason):
     with pytest.raises(UserError, match=reason) as refused:
-        secret_key(_settings(secret_key=text))
+        secret_keys(_settings(secret_key=text))
     assert text not in str(refused.value)
 
 
 def test_a_key_file_that_cannot_be_made_is_one_readable_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot be made or read"):
-        secret_key(_settings(data_dir=tmp_path / "file" / "data"))
+        secret_keys(_settings(data_dir=tmp_path / "file" / "data"))

@@ -3,7 +3,8 @@
 from itertools import count
 
 from worker.domain.archive_set import PostedFile
-from worker.domain.forming import EMPTY, PROTECTED, UNCHECKED, OpenFile, form
+from worker.domain.forming import EMPTY, PROTECTED, UNCHECKED, OpenFile, form, without_spares
+from worker.domain.grouping import group
 
 _numbers = count(1)
 
@@ -110,3 +111,22 @@ def test_a_continuation_left_alone_leaves_its_set():
     formation = form([left], {7: 2})
     assert formation.loose == (left.file_id,)
     assert formation.dissolved == (7,)
+
+
+def test_a_zip_beside_numbered_files_may_be_whole_by_itself():
+    found = _grouped("a.z01", "a.zip")
+    assert [[part.file_name for part in fewer.parts] for fewer in without_spares(found)] == [["a.zip"]]
+
+
+def test_what_follows_the_end_of_an_archive_may_be_spare():
+    found = _grouped("a.part1.rar", "a.part2.rar", "a.part3.rar")
+    assert [len(fewer.parts) for fewer in without_spares(found)] == [2, 1]
+
+
+def test_a_single_file_has_no_spare_parts():
+    assert without_spares(_grouped("a.zip")) == []
+
+
+def _grouped(*names):
+    (found,) = group(file(name).posted for name in names).sets
+    return found

@@ -17,13 +17,14 @@ from worker.store.schema.library import (
 )
 from worker.store.schema.people import accounts, runs, settings, workers
 from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
-from worker.store.schema.sessions import account_keys, peers
+from worker.store.schema.sessions import account_keys, account_secrets, peers
 from worker.store.schema.sources import archive_sets, channels, memberships, scan_cursors, source_files
 from worker.store.schema.status import account_progress
 
 __all__ = [
     "account_keys",
     "account_progress",
+    "account_secrets",
     "accounts",
     "api_activity",
     "archive_sets",

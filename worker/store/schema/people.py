@@ -31,6 +31,7 @@ workers = Table(
     required("version", Text),
     Column("address", Text),
     required("memory_bytes", BigInteger, default="0"),
+    flag("shares_accounts"),
     now_column("started_at"),
     now_column("heartbeat_at"),
     Column("stopped_at", Time),

@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Index, Integer, PrimaryKeyConstraint, Table, Text, text
 from sqlalchemy.dialects.postgresql import BYTEA
 
-from worker.store.schema.base import flag, metadata, now_column, reference, required
+from worker.store.schema.base import flag, metadata, now_column, reference, required, state_column
 
 account_keys = Table(
     "account_keys",
@@ -16,6 +16,17 @@ account_keys = Table(
     now_column("updated_at"),
     PrimaryKeyConstraint("account_id", "dc_id"),
     Index("account_keys_one_main", "account_id", unique=True, postgresql_where=text("is_main")),
+)
+
+account_secrets = Table(
+    "account_secrets",
+    metadata,
+    reference("account_id", "accounts", on_delete="CASCADE"),
+    state_column("login", "proxy", name="name"),
+    required("key_id", Text),
+    required("sealed", BYTEA),
+    now_column("updated_at"),
+    PrimaryKeyConstraint("account_id", "name"),
 )
 
 peers = Table(

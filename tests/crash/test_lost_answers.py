@@ -1,0 +1,110 @@
+"""What was done and never heard of: a COMMIT without a reply; a session that ended during a reconnection."""
+
+import asyncio
+import contextlib
+from urllib.parse import urlsplit
+
+import pytest
+from breakable_line import BreakableLine
+from world import PHONES, open_world
+
+from worker.clock import SystemClock
+from worker.config.settings import RateLimitSettings
+from worker.errors import AccountUnusableError
+from worker.fleet.governance import open_governance
+from worker.store.accounts import load_session
+from worker.store.database import Database
+from worker.store.sealing import Sealer
+from worker.telegram.client import Server
+from worker.telegram.gateway import Gateway
+
+pytestmark = pytest.mark.timeout(240)
+ONE = ("--account", PHONES[0])
+
+
+class LosesAReply(BreakableLine):
+    """Cuts the connection in the place of the reply to the COMMIT of the first claim."""
+
+    lost = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(*self._target)
+        awaits_reply = False
+
+        async def outward() -> None:
+            nonlocal awaits_reply
+            claims = False
+            while data := await reader.read(65536):
+                claims = claims or b"SET state = 'claimed'" in data
+                awaits_reply = claims and not self.lost and b"COMMIT" in data
+                far_writer.write(data)
+
+        async def inward() -> None:
+            while data := await far_reader.read(65536):
+                if awaits_reply:
+                    self.lost += 1
+                    writer.transport.abort()
+                    return
+                writer.write(data)
+
+        tasks = {asyncio.create_task(outward()), asyncio.create_task(inward())}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        writer.close()
+        far_writer.close()
+
+
+async def test_a_claim_whose_commit_was_not_answered_is_nobodys_after_the_round(tmp_path, database_url):
+    parts = urlsplit(database_url)
+    line = LosesAReply(parts.hostname, parts.port)
+    await line.mend()
+    address = database_url.replace(f":{parts.port}/", f":{line.port}/")
+    async with open_world(tmp_path, database_url) as world:
+        await world.post_archive(world.sources[0])
+        env = world.env(WORKER_DATABASE_URL=address)
+        pid = world.workers.start("run", "--once", *ONE, env=env)
+        await asyncio.to_thread(world.workers.wait, pid)
+        assert line.lost == 1
+        assert await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'claimed'") == []
+        await world.drain(*ONE)
+        await world.check_invariants()
+    await line.cut()
+
+
+async def test_a_session_that_ends_while_the_library_reconnects_is_told_to_the_next_caller(
+    tmp_path, database_url
+):
+    async with open_world(tmp_path, database_url) as world:
+        database = Database(database_url)
+        async with open_governance(
+            database, RateLimitSettings(profile="relaxed"), SystemClock()
+        ) as governance:
+            first = await _gateway(world, database, governance, "127.0.0.5")
+            second = await _gateway(world, database, governance, "127.0.0.6")
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_callback(first.close)
+                stack.push_async_callback(second.close)
+                await first.connect()
+                await first.me()
+                # The same key from two places: Telegram revokes it for good.
+                with contextlib.suppress(AccountUnusableError):
+                    await second.connect()
+                await world.admin.disconnect(PHONES[0])
+                async with asyncio.timeout(30):
+                    with pytest.raises(AccountUnusableError):
+                        await first.me()
+        await database.close()
+
+
+async def _gateway(world, database, governance, address: str) -> Gateway:
+    session = await load_session(database, Sealer(bytes(32)), 1)
+    server = Server(1, "0" * 32, world.facts["host"], world.facts["port"], bind_address=address)
+    return Gateway(
+        server,
+        permission=governance.permission(1),
+        deadline=5,
+        dc_id=session.dc_id,
+        auth_key=session.auth_key,
+    )

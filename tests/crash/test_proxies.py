@@ -1,0 +1,54 @@
+"""An account behind a proxy: every connection of it passes there, for calls and for files."""
+
+import pytest
+from proxy_servers import OUTSIDE, PASSWORD, SECRET, USER, Http, Mtproto, Socks5, running
+from world import PHONES, open_world
+
+from worker.errors import UserError
+from worker.store import proxies
+from worker.store.accounts import all_accounts
+from worker.store.database import Database
+from worker.store.sealing import Sealer
+from worker.telegram.proxy import parse_proxy, shown
+
+pytestmark = pytest.mark.timeout(240)
+ONE = ("--account", PHONES[0])
+
+KINDS = {
+    "socks5": (Socks5, "socks5://{user}:{password}@127.0.0.1:{port}"),
+    "http": (Http, "http://127.0.0.1:{port}"),
+    "mtproxy": (Mtproto, "tg://proxy?server=127.0.0.1&port={port}&secret={secret}"),
+    "mtproxy, padded": (Mtproto, "tg://proxy?server=127.0.0.1&port={port}&secret=dd{secret}"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_archive_is_published_through_a_proxy_alone(tmp_path, database_url, kind):
+    server, address = KINDS[kind]
+    async with (
+        open_world(tmp_path, database_url) as world,
+        running(server((world.facts["host"], world.facts["port"]))) as proxy,
+    ):
+        link = address.format(user=USER, password=PASSWORD, port=proxy.port, secret=SECRET.hex())
+        database = Database(database_url)
+        account = (await all_accounts(database))[0]
+        await proxies.save(database, Sealer(bytes(32)), account.id, link)
+        await database.close()
+        before = len(await world.admin.connections())
+        await world.post_archive(world.sources[0], size=3_000_000)
+        await world.drain(*ONE)
+        await world.check_invariants()
+        made = (await world.admin.connections())[before:]
+        assert {connection["address"] for connection in made} == {OUTSIDE}
+        assert proxy.passed >= len(made) > 1
+
+
+def test_a_proxy_is_shown_without_its_secrets():
+    assert shown("socks5://ada:hidden@proxy.example:1080") == "socks5 at proxy.example:1080"
+
+
+@pytest.mark.parametrize("address", ["ftp://ada:hidden@x:1", "nonsense:hidden", "socks4://x:1"])
+def test_what_is_no_proxy_is_refused_without_being_repeated(address):
+    with pytest.raises(UserError) as refused:
+        parse_proxy(address)
+    assert "hidden" not in str(refused.value)

@@ -1,0 +1,206 @@
+"""``worker accounts`` as a person uses it, against the loopback Telegram."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from running_sandbox_process import running_sandbox
+from worker_command import worker
+
+from worker.sandbox.admin_client import SandboxAdmin
+
+# Commands are processes of their own; a busy machine takes seconds to start one.
+pytestmark = pytest.mark.timeout(300)
+_ROOT = Path(__file__).resolve().parents[3]
+ADA, GRACE = "+10000000001", "+10000000002"
+CODE, PASSWORD = "12345", "correct horse"
+
+
+@dataclass
+class Place:
+    """A Telegram, a database, and what commands need to know about both."""
+
+    admin: SandboxAdmin
+    settings: dict[str, object]
+
+    async def run(self, *arguments: str):
+        return await worker("accounts", *arguments, **self.settings)
+
+    def at_a_terminal(self, *arguments: str, answers: tuple[str, ...] = ()) -> tuple[int, str]:
+        """Run the command in a terminal of its own, and type an answer at each question."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("WORKER_")}
+        env |= {f"WORKER_{name.upper()}": str(value) for name, value in self.settings.items()}
+        env |= {"PYTHONPATH": str(_ROOT), "TERM": "dumb"}
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(sys.executable, [sys.executable, "-m", "worker", "accounts", *arguments], env)
+        shown = _converse(terminal, list(answers))
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown
+
+
+def _converse(terminal: int, answers: list[str]) -> str:
+    shown, asked = "", 0
+    with contextlib.suppress(OSError):
+        while select.select([terminal], [], [], 60)[0]:
+            data = os.read(terminal, 4096)
+            if not data:
+                break
+            shown += data.decode()
+            questions = len(re.findall(r"\): ", shown)) + len(re.findall(r"\]: ", shown))
+            if answers and questions > asked:
+                asked += 1
+                os.write(terminal, answers.pop(0).encode())
+    return shown.replace("\r", "")
+
+
+@pytest.fixture
+async def place(tmp_path, database_url):
+    with running_sandbox(tmp_path / "telegram") as facts:
+        admin = SandboxAdmin(facts["host"], facts["admin_port"])
+        await admin.create_account(ADA, "Ada")
+        await admin.create_account(GRACE, "Grace", premium=True, password=PASSWORD)
+        key_file = tmp_path / "key"
+        key_file.write_text("A" * 43 + "=\n")
+        settings = {
+            "database_url": database_url,
+            "secret_key_file": key_file,
+            "data_dir": tmp_path / "data",
+            "telegram__api_id": 1,
+            "telegram__api_hash": "0123456789abcdef0123456789abcdef",
+            "telegram__host": facts["host"],
+            "telegram__port": facts["port"],
+            "telegram__public_key": facts["public_key"],
+            "log_level": "error",
+        }
+        yield Place(admin, settings)
+
+
+async def _states(place: Place) -> dict[str, str]:
+    listed = json.loads((await place.run("list", "--json")).out)
+    return {account["phone"][-2:]: account["state"] for account in listed}
+
+
+async def test_a_wrong_code_and_a_wrong_password_are_asked_for_again(place):
+    code, shown = place.at_a_terminal(
+        "add", GRACE, answers=("99999\n", f"{CODE}\n", "wrong\n", f"{PASSWORD}\n")
+    )
+    assert code == 0, shown
+    assert "the code is wrong; try again." in shown
+    assert "the password is wrong; try again." in shown
+    assert "Grace" in shown
+    assert "Premium" in shown
+    assert PASSWORD not in shown
+    assert "wrong\n\n" not in shown, "what is typed as a password is not shown"
+
+
+async def test_an_interrupted_login_goes_on_where_it_stopped(place):
+    code, _ = place.at_a_terminal("add", GRACE, answers=("\x03",))
+    assert code == 130
+    assert await _states(place) == {"02": "awaiting_code"}
+    code, _ = place.at_a_terminal("login", "1", answers=(f"{CODE}\n", "\x03"))
+    assert code == 130
+    assert await _states(place) == {"02": "awaiting_password"}
+    sent = len(await place.admin.calls("auth.sendCode"))
+    code, shown = place.at_a_terminal("login", "1", answers=(f"{PASSWORD}\n",))
+    assert code == 0, shown
+    assert await _states(place) == {"02": "ready"}
+    assert len(await place.admin.calls("auth.sendCode")) == sent == 1
+
+
+async def test_files_answer_where_nobody_can(place, tmp_path):
+    files = ("--code-file", str(tmp_path / "code"), "--password-file", str(tmp_path / "password"))
+    first = await place.run("add", GRACE, *files)
+    assert (first.code, await _states(place)) == (2, {"02": "awaiting_code"})
+    assert f"write it into {tmp_path / 'code'} and run: worker accounts login 1" in first.err
+    (tmp_path / "code").write_text(f"{CODE}\n")
+    (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    second = await place.run("login", "1", *files)
+    assert second.code == 0, second
+    assert await _states(place) == {"02": "ready"}
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "said"),
+    [
+        ("auth.sendCode", (420, "FLOOD_WAIT_7200"), "try again in .* hours: worker accounts login 1"),
+        ("auth.sendCode", (400, "PHONE_NUMBER_BANNED"), "has banned this number"),
+        ("auth.sendCode", (400, "PHONE_NUMBER_INVALID"), "does not take this phone number"),
+        ("auth.signIn", (400, "PHONE_CODE_EXPIRED"), "too old — have another one sent"),
+        ("auth.signIn", (400, "PHONE_CODE_INVALID"), "code is wrong — give the right one"),
+        ("auth.signIn", (400, "PHONE_NUMBER_UNOCCUPIED"), "no Telegram account has this number"),
+    ],
+)
+async def test_every_refusal_names_the_next_step(place, tmp_path, method, error, said):
+    (tmp_path / "code").write_text(CODE)
+    await place.admin.add_rule(method, "error", code=error[0], text=error[1], count=0)
+    ended = await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    assert ended.code == 2
+    assert re.search(said, ended.err), ended.err
+    assert ADA not in ended.err + ended.out
+
+
+async def test_a_network_error_leaves_the_account_as_it_was(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    assert (await place.run("add", ADA, "--code-file", str(tmp_path / "code"))).code == 0
+    place.settings["telegram__port"] = 1
+    ended = await place.run("login", "1", "--again", "--code-file", str(tmp_path / "code"))
+    assert ended.code == 1
+    assert await _states(place) == {"01": "ready"}
+
+
+async def test_an_account_of_another_data_centre_logs_in_there(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.admin.add_rule("auth.sendCode", "error", code=303, text="PHONE_MIGRATE_4")
+    ended = await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    assert ended.code == 0, ended
+
+
+async def test_one_failing_login_neither_stops_nor_fails_another(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    ended = await place.run("add", "+10000000077", ADA, "--code-file", str(tmp_path / "code"))
+    assert ended.code == 2
+    assert "1 of 2 accounts are not logged in" in ended.err
+    assert await _states(place) == {"77": "new", "01": "ready"}
+
+
+async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    assert (await place.run("disable", "1")).code == 0
+    assert (await place.run("login", "1")).code == 2
+    assert await _states(place) == {"01": "disabled"}
+    assert (await place.run("enable", "1")).code == 0
+    assert await _states(place) == {"01": "ready"}
+
+
+async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    code, shown = place.at_a_terminal("remove", "1", answers=("n\n",))
+    assert code == 1, shown
+    ended = await place.run("remove", "1", "--yes")
+    assert (ended.code, await _states(place)) == (0, {}), ended
+    assert [call["ok"] for call in await place.admin.calls("auth.logOut")] == [True]
+
+
+async def test_the_key_changes_under_running_workers(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    refused = await place.run("rotate-key")
+    assert refused.code == 2
+    assert "on every host" in refused.err
+    old = (tmp_path / "key").read_text()
+    (tmp_path / "key").write_text("B" * 43 + "=\n" + old)
+    rotated = await place.run("rotate-key")
+    assert rotated.out.startswith("1 secrets"), rotated
+    (tmp_path / "key").write_text("B" * 43 + "=\n")
+    assert (await place.run("show", "1", "--json")).code == 0
+    assert (await place.run("login", "1", "--again", "--code-file", str(tmp_path / "code"))).code == 0

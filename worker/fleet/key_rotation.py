@@ -1,0 +1,51 @@
+"""Changing the key that secrets are encrypted with, while the fleet works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worker.config.secret_key import changing_keys, fresh_key, is_ours, secret_keys, write_keys
+from worker.errors import UserError
+from worker.store.account_secrets import reseal
+from worker.store.sealing import Sealer
+
+if TYPE_CHECKING:
+    from worker.config.settings import Settings
+    from worker.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """How many secrets were encrypted anew, under which key; and whether keys are left that open nothing."""
+
+    rows: int
+    key_id: str
+    left_over: bool
+
+
+async def rotate_key(database: Database, settings: Settings) -> Rotated:
+    """Seal everything under the first key, which is made here if the keys are ours to keep."""
+    if not is_ours(settings):
+        keys = secret_keys(settings)
+        if len(keys) == 1:
+            raise UserError(
+                "there is only one key, and it is not this program's to change",
+                remedy="put a line made with `openssl rand -base64 32` above it in WORKER_SECRET_KEY_FILE"
+                " on every host, then run this again",
+            )
+        return await _reseal(database, keys, left_over=True)
+    with changing_keys(settings):
+        keys = secret_keys(settings)
+        if len(keys) == 1:
+            # Both are there from before the first use of the fresh one until after the last of the old one.
+            keys = [fresh_key(), *keys]
+            write_keys(settings, keys)
+        rotated = await _reseal(database, keys, left_over=False)
+        write_keys(settings, keys[:1])
+        return rotated
+
+
+async def _reseal(database: Database, keys: list[bytes], *, left_over: bool) -> Rotated:
+    sealer = Sealer(*keys)
+    return Rotated(await reseal(database, sealer), sealer.key_id, left_over)

@@ -1,0 +1,66 @@
+"""What can go wrong with a login, in words, with what a person can do next."""
+
+from __future__ import annotations
+
+from worker.errors import FleetError, NotBeforeError, UserError
+
+_MINUTE, _HOUR = 60, 3600
+_WRONG = ("PHONE_CODE_INVALID", "PHONE_CODE_EMPTY", "PASSWORD_HASH_INVALID", "SRP_ID_INVALID")
+_NEXT_STEPS = {
+    "PHONE_CODE_INVALID": ("the code is wrong", "give the right one: worker accounts login {account}"),
+    "PHONE_CODE_EMPTY": ("no code was given", "run: worker accounts login {account}"),
+    "PHONE_CODE_EXPIRED": ("the code is too old", "have another one sent: worker accounts login {account}"),
+    "PASSWORD_HASH_INVALID": (
+        "the password is wrong",
+        "give the right one: worker accounts login {account}; Telegram's apps can reset it",
+    ),
+    "PASSWORD_EMPTY": ("no password was given", "run: worker accounts login {account}"),
+    "PHONE_NUMBER_INVALID": ("Telegram does not take this phone number", "check it, country code included"),
+    "PHONE_NUMBER_UNOCCUPIED": (
+        "no Telegram account has this number",
+        "sign up with it in one of Telegram's apps first",
+    ),
+    "PHONE_NUMBER_BANNED": (
+        "Telegram has banned this number",
+        "use another account, or write to recover@telegram.org",
+    ),
+    "PHONE_NUMBER_FLOOD": (
+        "Telegram wants no more logins of this number for now",
+        "try again tomorrow: worker accounts login {account}",
+    ),
+    "PHONE_PASSWORD_FLOOD": (
+        "Telegram wants no more passwords for this number for now",
+        "try again tomorrow: worker accounts login {account}",
+    ),
+    "API_ID_INVALID": ("telegram.api_id and telegram.api_hash do not fit", "check both at my.telegram.org"),
+}
+
+
+def is_wrong(error: FleetError) -> bool:
+    """Whether asking the person once more may help."""
+    return any(text in error.what for text in _WRONG)
+
+
+def is_expired(error: FleetError) -> bool:
+    """Whether another code has to be sent."""
+    return "PHONE_CODE_EXPIRED" in error.what
+
+
+def explain(account_id: int, error: FleetError) -> UserError:
+    """The failure as a person can act on it."""
+    if isinstance(error, NotBeforeError):
+        when = spoken(error.seconds)
+        again = f"try again in {when}: worker accounts login {account_id}"
+        return UserError("Telegram wants this number to wait", remedy=again)
+    for text, (what, remedy) in _NEXT_STEPS.items():
+        if text in error.what:
+            return UserError(what, remedy=remedy.format(account=account_id))
+    return UserError(error.what, remedy=f"then run: worker accounts login {account_id}")
+
+
+def spoken(seconds: float) -> str:
+    """A time to wait in the unit that fits it, rounded up."""
+    for unit, name in ((_HOUR, "hours"), (_MINUTE, "minutes")):
+        if seconds >= 2 * unit:
+            return f"{-(-int(seconds) // unit)} {name}"
+    return f"{max(1, int(seconds))} seconds"

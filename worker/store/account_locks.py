@@ -1,0 +1,181 @@
+"""An account's lock and the content locks of its work, on whichever connection holds them at present.
+
+A connection that is lost takes its locks along. They are held again when a fresh connection was granted every
+one of them and the account's row still names this owner; until then whoever asks for a lock waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from worker.errors import LeaseLostError, RetryableError
+from worker.log import get_logger
+from worker.store.leases import END_SILENT_OWNER, RENEW, Tenure
+from worker.store.locks import LockSession
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+log = get_logger(__name__)
+K = TypeVar("K", int, bytes)
+
+
+class AccountLocks:
+    """The locks of one account's work, through the loss of connections, until they are given up."""
+
+    def __init__(self, address: str, session: LockSession, account_id: int, *, answer_within: float) -> None:
+        self._address = address
+        self._account_id = account_id
+        self._answer_within = answer_within
+        self._session = session
+        self._contents: set[bytes] = set()
+        self._guests: set[int] = set()
+        self._settled = asyncio.Event()
+        self._given_up = ""
+        self._tenure: Tenure | None = None
+
+    @classmethod
+    async def open(cls, address: str, account_id: int, *, answer_within: float) -> AccountLocks:
+        """Connect, holding nothing yet. ``answer_within`` bounds every statement."""
+        session = await LockSession.open(address, answer_within=answer_within)
+        return cls(address, session, account_id, answer_within=answer_within)
+
+    async def take(self) -> bool:
+        """Become the only process that runs the account, or learn at once that another one does.
+
+        An owner whose lease is over, and whose connections are down, is shut out: it is asleep or worse.
+        """
+        if await self._session.try_account(self._account_id):
+            return True
+        await self._session.end_holder(END_SILENT_OWNER, self._account_id)
+        return await self._session.try_account(self._account_id)
+
+    def serve(self, tenure: Tenure) -> None:
+        """Hold the locks under this tenure from here on."""
+        self._tenure = tenure
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set when the connection that holds the locks at present is gone."""
+        return self._session.lost
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether another process may have got one of these locks."""
+        return bool(self._given_up) or self._session.lost.is_set()
+
+    async def certain(self) -> LockSession:
+        """Wait until every lock is held; ``LeaseLostError`` once that will not be so again."""
+        while not self._given_up:
+            settled = self._settled
+            if not self._session.lost.is_set():
+                return self._session
+            await settled.wait()
+        raise LeaseLostError(self._given_up)
+
+    async def try_content(self, content_hash: bytes) -> bool:
+        """Become the only one that may publish this content, or learn at once that another one may."""
+        return await self._try(content_hash, self._contents, LockSession.try_content)
+
+    async def try_account(self, account_id: int) -> bool:
+        """Hold another account too, as whoever finishes its work must, or learn at once that it is run."""
+        return await self._try(account_id, self._guests, LockSession.try_account)
+
+    async def _try(self, key: K, held: set[K], ask: Callable[[LockSession, K], Awaitable[bool]]) -> bool:
+        # Advisory locks are re-entrant within a session: asking twice would succeed twice.
+        while key not in held:
+            session = await self.certain()
+            try:
+                granted = await ask(session, key)
+            except LeaseLostError:
+                continue
+            if session is not self._session or session.lost.is_set():
+                # Granted by a connection that is gone by the time its answer is heard.
+                continue
+            if granted:
+                held.add(key)
+            return granted
+        return False
+
+    async def release_content(self, content_hash: bytes) -> None:
+        """Let others publish it; called once for each lock that was granted."""
+        self._contents.remove(content_hash)
+        await self._release(content_hash, LockSession.release_content)
+
+    async def release_account(self, account_id: int) -> None:
+        """Let others run that account; called once for each lock that was granted."""
+        self._guests.remove(account_id)
+        await self._release(account_id, LockSession.release_account)
+
+    async def _release(self, key: K, release: Callable[[LockSession, K], Awaitable[None]]) -> None:
+        if not self.in_doubt:
+            try:
+                await release(self._session, key)
+            except LeaseLostError as error:
+                log.info("lock.gone_with_its_connection", reason=str(error))
+
+    async def renew(self) -> bool:
+        """A heartbeat, on a fresh connection if need be; False if another worker owns the account by now.
+
+        ``RetryableError`` means that nothing can be said yet.
+        """
+        try:
+            if not self._session.lost.is_set():
+                return await self._beat(self._session)
+            return await self._regain()
+        except LeaseLostError as error:
+            raise RetryableError(str(error)) from error
+
+    async def _beat(self, session: LockSession) -> bool:
+        tenure = self._tenure
+        assert tenure is not None, "nobody renews what was not begun"
+        answer = await session.heartbeat(
+            RENEW, tenure.account_id, tenure.worker_id, tenure.epoch, tenure.seconds
+        )
+        return bool(answer)
+
+    async def _regain(self) -> bool:
+        session = await LockSession.open(self._address, answer_within=self._answer_within)
+        contents, guests = set(self._contents), set(self._guests)
+        try:
+            await session.end_session(self._session.name)
+            await _hold_again(session, {self._account_id} | guests, contents)
+            owner = await self._beat(session)
+        except BaseException:
+            await session.close()
+            raise
+        if not owner:
+            await session.close()
+            return False
+        lost, self._session = self._session, session
+        self._settle()
+        await lost.close()
+        # Let go of meanwhile, by somebody who had no connection to say it on.
+        for content_hash in contents - self._contents:
+            await session.release_content(content_hash)
+        for account_id in guests - self._guests:
+            await session.release_account(account_id)
+        return True
+
+    def give_up(self, reason: str) -> None:
+        """Nothing is held from here on, whatever the connection says; whoever waits is told so."""
+        self._given_up = reason
+        self._settle()
+
+    def _settle(self) -> None:
+        settled, self._settled = self._settled, asyncio.Event()
+        settled.set()
+
+    async def close(self) -> None:
+        """Give everything back."""
+        await self._session.close()
+
+
+async def _hold_again(session: LockSession, account_ids: set[int], contents: set[bytes]) -> None:
+    for account_id in account_ids:
+        if not await session.try_account(account_id):
+            raise RetryableError("another session holds an account's lock")
+    for content_hash in contents:
+        if not await session.try_content(content_hash):
+            raise RetryableError("another session holds the lock of a content")

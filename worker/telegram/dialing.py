@@ -1,0 +1,79 @@
+"""How connections are made: to which server, from which address, through which proxy, on which tether."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from typing import TYPE_CHECKING, Any
+
+from pyrogram.connection import Connection
+from pyrogram.connection.connection import transport_class_for
+from pyrogram.connection.transport import TCPAbridged
+from pyrogram.connection.transport.tcp.tcp import TCP
+
+from worker.telegram.tether import TetheredSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from worker.telegram.client import Server
+
+
+def connection_class(server: Server, may_send: Callable[[], None]) -> type[Any]:
+    """A connection of the library whose sockets are ours, whatever framing a proxy's secret asks for."""
+
+    class FleetConnection(Connection):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            if server.host is not None:
+                # It stands for every data centre, whatever address the library has in mind.
+                self.server_address, self.port = server.host, server.port
+            framing: type[Any] = transport_class_for(self.proxy, default=TCPAbridged)
+            self.protocol_factory = _own_sockets(framing, server.bind_address, may_send)
+
+    return FleetConnection
+
+
+def _own_sockets(framing: type[Any], bind_address: str | None, may_send: Callable[[], None]) -> type[Any]:
+    class FleetTransport(framing):
+        async def _connect_via_direct(
+            self, destination: tuple[str, int], *, family: int | None = None
+        ) -> None:
+            dialed = await _dial(destination, family or 0, bind_address)
+            await self._speak_on(dialed)
+
+        async def _connect_via_proxy(self, destination: tuple[str, int]) -> None:
+            proxy = await self._build_proxy()
+            host, port = destination
+            dialed = await proxy.connect(dest_host=host, dest_port=port, timeout=TCP.TIMEOUT)
+            await self._speak_on(TetheredSocket(fileno=dialed.detach()))
+
+        async def _speak_on(self, dialed: TetheredSocket) -> None:
+            dialed.may_send = may_send
+            self._enable_keepalive(dialed)
+            self.reader, self.writer = await asyncio.open_connection(sock=dialed)
+
+    return FleetTransport
+
+
+async def _dial(destination: tuple[str, int], family: int, bind_address: str | None) -> TetheredSocket:
+    loop = asyncio.get_running_loop()
+    failure: OSError = OSError(f"{destination[0]} has no address")
+    for kind, _, _, _, address in await loop.getaddrinfo(
+        *destination, family=family, type=socket.SOCK_STREAM
+    ):
+        dialed = TetheredSocket(kind, socket.SOCK_STREAM)
+        with contextlib.ExitStack() as unless_connected:
+            unless_connected.callback(dialed.close)
+            dialed.setblocking(False)
+            try:
+                if bind_address is not None:
+                    dialed.bind((bind_address, 0))
+                await loop.sock_connect(dialed, address)
+            except OSError as error:
+                failure = error
+                continue
+            unless_connected.pop_all()
+            return dialed
+    raise failure

@@ -1,0 +1,57 @@
+"""What ties an account's connections to the lease they live under."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from worker.errors import FleetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _nothing() -> None:
+    """Nobody holds these connections back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tether:
+    """Both questions are asked synchronously, right before bytes leave, and raise when they may not.
+
+    ``disconnect_after`` is how many seconds Telegram keeps a connection on which it hears nothing: a process
+    that was stopped cannot close its own.
+    """
+
+    may_send: Callable[[], None] = _nothing
+    may_write: Callable[[], None] = _nothing
+    disconnect_after: int = 25
+
+
+LOOSE = Tether()
+
+
+class TetheredSocket(socket.socket):
+    """A socket that asks before it sends.
+
+    The event loop keeps what a socket would not take and sends it later, perhaps after the process has slept:
+    only here is the question asked at the very moment the bytes leave.
+    """
+
+    may_send: Callable[[], None] = staticmethod(_nothing)
+
+    def send(self, data: Any, flags: int = 0, /) -> int:
+        self._ask()
+        return super().send(data, flags)
+
+    def sendmsg(self, *arguments: Any) -> int:
+        self._ask()
+        return super().sendmsg(*arguments)
+
+    def _ask(self) -> None:
+        try:
+            self.may_send()
+        except FleetError as error:
+            # As an error of the line, which makes the event loop close the connection.
+            raise ConnectionAbortedError(str(error)) from error
