@@ -19,6 +19,8 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . 
  && /opt/worker/bin/python -m compileall -q /opt/worker/lib
 
 FROM python:${PYTHON}-slim
+# bsdtar unpacks what no library does: compressed RAR members, for their checksums and previews.
+RUN apt-get update && apt-get install -y --no-install-recommends libarchive-tools && rm -rf /var/lib/apt/lists/*
 # A fixed number, so that a volume's owner is the same on every host.
 RUN groupadd --gid 10001 worker \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/archive-fleet --shell /usr/sbin/nologin worker \

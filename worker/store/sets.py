@@ -62,6 +62,8 @@ _NEXT = text(
             JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
             JOIN channels nc ON nc.id = n.channel_id AND nc.is_enabled
             WHERE n.state = 'ready' AND n.not_before <= fleet_now()
+              AND (coalesce(m.visible_from, 0) = 0 OR NOT EXISTS (
+                  SELECT FROM source_files f WHERE f.set_id = n.id AND f.message_id < m.visible_from))
               AND n.channel_id <> ALL (CAST(:resting AS integer[]))
               AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = n.id AND u.state = 'open')
               AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = n.lead_document_id

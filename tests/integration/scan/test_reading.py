@@ -211,3 +211,21 @@ async def test_lists_longer_than_a_page_are_read_to_their_end(world, run):
     await world.post_archive(forum, topic_id=topics[3])
     await run()
     assert (await _methods(world, after=before)).count("messages.getForumTopics") == 1
+
+
+async def test_a_set_is_left_to_an_account_that_sees_its_messages(world, run):
+    made = await world.admin.create_channel("Group", admins=[ADA], broadcast=False, hidden_history=True)
+    group = made["channel_id"]
+    await world.post_archive(group)
+    await world.admin.join(group, GRACE)
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+        group,
+    )
+    world.sources.append(group)
+    await run("--account", ADA, faults="kill=db.proofs.settle:after:1", ends={"signal": 9})
+    await world.until_buried()
+    await run("--account", GRACE)
+    assert [row["state"] for row in await world.fetch("SELECT state FROM archive_sets")] == ["ready"]
+    await run("--account", ADA)
+    await world.check_invariants()
