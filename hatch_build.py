@@ -46,9 +46,11 @@ def compile_extension(root: Path) -> bool:
     # Made aside and renamed: a worker that is running keeps the library it has loaded.
     made = root / LIBRARY.with_suffix(f".{os.getpid()}")
     command = [*compiler.split(), *FLAGS, *undefined, f"-I{include}", str(root / SOURCE), "-o", str(made)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
-    if done.returncode:
-        print(f"the AES extension is left out: {done.stderr[-500:]}", file=sys.stderr)
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - the user's compiler
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", None) or str(error)
+        print(f"the AES extension is left out: {reason[-500:]}", file=sys.stderr)
         made.unlink(missing_ok=True)
         return False
     made.replace(root / LIBRARY)

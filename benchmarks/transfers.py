@@ -230,7 +230,9 @@ def test_file(size: int) -> tuple[Path, str]:
         return path, hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def run_line(line: Line, size: int, rounds: int, peers: tuple[Peer, ...]) -> list[Case]:
+def run_line(
+    line: Line, size: int, rounds: int, peers: tuple[Peer, ...], operations: tuple[str, ...]
+) -> list[Case]:
     """Every client and every operation on one kind of line; in turn, so that noise hits all alike."""
     path, expected = test_file(size)
     server = Server(line)
@@ -241,7 +243,7 @@ def run_line(line: Line, size: int, rounds: int, peers: tuple[Peer, ...]) -> lis
         for peer, phone in zip(peers, phones, strict=False):
             clients.append(stack.enter_context(contextlib.closing(Client(peer, {**facts, "phone": phone}))))
         cases = []
-        for operation in OPERATIONS:
+        for operation in operations:
             runs: dict[str, list[Case]] = {client.peer.name: [] for client in clients}
             for _, client in itertools.product(range(rounds), clients):
                 before = server.cpu()
@@ -281,6 +283,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smaller file, fewer lines, one round")
     parser.add_argument("--only", help="comma-separated names of clients, for trying things out")
     parser.add_argument("--rtt", help="comma-separated round trips in ms, uncapped, for trying things out")
+    parser.add_argument("--do", help="comma-separated operations, for trying things out")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--write", type=Path, help="write the report to this file")
     given = parser.parse_args()
@@ -289,11 +292,12 @@ def main() -> int:
         plan = replace(plan, rtts=tuple(int(rtt) for rtt in given.rtt.split(",")), capped_rtts=())
     plan = replace(plan, rounds=given.rounds or plan.rounds)
     peers = tuple(peer for peer in PEERS if not given.only or peer.name in given.only.split(","))
+    operations = tuple(given.do.split(",")) if given.do else OPERATIONS
     HOME.mkdir(parents=True, exist_ok=True)
     ceilings = [measure_ceiling(plan.size)]
     cases = []
     for line, size in plan.lines():
-        cases += run_line(line, size, plan.rounds, peers)
+        cases += run_line(line, size, plan.rounds, peers, operations)
         ceilings.append(measure_ceiling(plan.size))
     report = Report(cases, statistics.median(ceilings), ige.backend().name, plan.rounds)
     print(report.text())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from worker.sandbox.admin.door import MAX_LINE, Admin
+from worker.sandbox.allocation import keep_large_blocks
 from worker.sandbox.listening import Ports, listen, port_of, sole_server_of
 from worker.sandbox.server import Sandbox, SandboxOptions
 
@@ -35,6 +36,7 @@ def _state_directory(options: SandboxOptions) -> Iterator[Path]:
 
 async def serve(options: SandboxOptions) -> None:
     """Serve until SIGTERM or SIGINT. The first line on stdout says where."""
+    keep_large_blocks()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # As many as the cipher carries side by side.
 TOGETHER = 4
 _PART_BYTES = 64 * 1024
-_HOLD_SECONDS = 0.01
+_HOLD_SECONDS = 0.1
 _KEPT_BUFFERS = 12
 
 

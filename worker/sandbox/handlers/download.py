@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -13,6 +14,7 @@ from worker.sandbox.upload_rules import KIB, MIB, range_refusal
 
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
+    from worker.sandbox.ledger.blobs import Blobs
     from worker.sandbox.ledger.rows import Document
 
 HASHED_RANGE = 128 * KIB
@@ -48,7 +50,13 @@ async def get_file_hashes(call: Call, query: Any) -> Any:
     start = query.offset - query.offset % HASHED_RANGE
     hashes = []
     for offset in range(start, min(start - start % MIB + MIB, document.size), HASHED_RANGE):
-        data = call.ledger.blobs.read(document.document_id, offset, HASHED_RANGE)
-        digest = hashlib.sha256(data).digest()
-        hashes.append(raw.types.FileHash(offset=offset, limit=len(data), hash=digest))
+        length, digest = _hash_of(call.ledger.blobs, document.document_id, offset)
+        hashes.append(raw.types.FileHash(offset=offset, limit=length, hash=digest))
     return hashes
+
+
+@lru_cache(16 * 1024)
+def _hash_of(blobs: Blobs, document_id: int, offset: int) -> tuple[int, bytes]:
+    """A document never changes, and clients that download it together ask for the same hashes."""
+    data = blobs.read(document_id, offset, HASHED_RANGE)
+    return len(data), hashlib.sha256(data).digest()

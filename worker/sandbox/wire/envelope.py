@@ -42,8 +42,10 @@ def open_packet(packet: bytes, auth_key: bytes) -> Opened:
     end = len(packet) - (len(packet) - 24) % 16
     if end < 24 + 32:
         raise EnvelopeError("the packet's length is not that of an envelope")
-    plain = ige.decrypt(packet[24:end], *_aes(auth_key, msg_key, 0))
-    if hashlib.sha256(auth_key[88:120] + plain).digest()[8:24] != msg_key:
+    # One copy, decrypted in place: file parts pass through here.
+    plain = memoryview(bytearray(memoryview(packet)[24:end]))
+    ige.decrypt_in_place([(plain, *_aes(auth_key, msg_key, 0))])
+    if _message_key(auth_key[88:120], plain) != msg_key:
         raise EnvelopeError("the packet's key does not match its content")
     length = int.from_bytes(plain[28:32], "little")
     if length % 4 or not 12 <= len(plain) - 32 - length <= 1024:
@@ -53,22 +55,32 @@ def open_packet(packet: bytes, auth_key: bytes) -> Opened:
         session_id=int.from_bytes(plain[8:16], "little", signed=True),
         msg_id=int.from_bytes(plain[16:24], "little", signed=True),
         seq_no=int.from_bytes(plain[24:28], "little"),
-        body=plain[32 : 32 + length],
+        body=bytes(plain[32 : 32 + length]),
     )
 
 
-def seal(opened: Opened, auth_key: bytes, packed_key_id: bytes) -> bytes:
+def seal(opened: Opened, auth_key: bytes, packed_key_id: bytes) -> bytes | bytearray:
     """Encrypt a message for the client."""
-    plain = b"".join(
-        (
-            opened.salt.to_bytes(8, "little", signed=True),
-            opened.session_id.to_bytes(8, "little", signed=True),
-            opened.msg_id.to_bytes(8, "little", signed=True),
-            opened.seq_no.to_bytes(4, "little"),
-            len(opened.body).to_bytes(4, "little"),
-            opened.body,
-            os.urandom(-(32 + len(opened.body) + 12) % 16 + 12),
-        )
-    )
-    msg_key = hashlib.sha256(auth_key[96:128] + plain).digest()[8:24]
-    return packed_key_id + msg_key + ige.encrypt(plain, *_aes(auth_key, msg_key, 8))
+    packet = bytearray(24)
+    for piece in (
+        opened.salt.to_bytes(8, "little", signed=True),
+        opened.session_id.to_bytes(8, "little", signed=True),
+        opened.msg_id.to_bytes(8, "little", signed=True),
+        opened.seq_no.to_bytes(4, "little"),
+        len(opened.body).to_bytes(4, "little"),
+        opened.body,
+        os.urandom(-(32 + len(opened.body) + 12) % 16 + 12),
+    ):
+        packet += piece
+    plain = memoryview(packet)[24:]
+    msg_key = _message_key(auth_key[96:128], plain)
+    ige.encrypt_in_place([(plain, *_aes(auth_key, msg_key, 8))])
+    plain.release()
+    packet[:8], packet[8:24] = packed_key_id, msg_key
+    return packet
+
+
+def _message_key(secret: bytes, plain: memoryview) -> bytes:
+    digest = hashlib.sha256(secret)
+    digest.update(plain)
+    return digest.digest()[8:24]
