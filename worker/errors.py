@@ -44,6 +44,10 @@ class BusyError(NotBeforeError):
     """Wait: somebody else holds what this work needs. Look again later."""
 
 
+class DiskFullError(NotBeforeError):
+    """Wait: the disk takes no more. What was written so far is in the way and has to go."""
+
+
 class SetFailedError(FleetError):
     """Give up on this set for this attempt; its row keeps the reason."""
 

@@ -128,6 +128,18 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await world.until_buried()
         assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
 
+        # What an account turns out not to be allowed is written down; bytes are kept for the next attempt.
+        await world.drain(*ONE)
+        await world.post_archive(source)
+        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=workspace.open:after:1") == {
+            "signal": 9
+        }
+        await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+        await world.admin.clear_rules()
+        await world.admin.add_rule("messages.sendMedia", "error", code=403, text="CHAT_WRITE_FORBIDDEN")
+        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+
         await _lose_the_locks_for_a_moment(world, record)
 
         # Sources of other kinds, and one that the account was removed from.

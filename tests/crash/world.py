@@ -181,6 +181,7 @@ class World:
             SELECT (SELECT count(*) FROM archive_sets WHERE state IN ('ready', 'claimed', 'published')
                         OR to_prove AND state = 'collecting') AS sets,
                    (SELECT count(*) FROM uploads WHERE state = 'open') AS uploads,
+                   (SELECT count(*) FROM disk_reservations) AS reservations,
                    (SELECT count(*) FROM runs WHERE ended_at IS NULL) AS runs,
                    (SELECT count(*) FROM workers WHERE stopped_at IS NULL) AS workers
             """

@@ -73,18 +73,22 @@ class LeaseSettings(_Table):
 class FleetSettings(_Table):
     """How the fleet works through its sets."""
 
-    sets_in_flight: Positive = Field(2, description="sets one account works on at once")
+    # One is being fetched while another is published and a third one is listed.
+    sets_in_flight: Positive = Field(3, description="sets one account works on at once")
     cycle_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="pause between scans of a channel")
     max_attempts: Positive = Field(8, description="attempts before a set is given up visibly")
     retry_base_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="first back-off of a failed set")
     retry_cap_secs: Annotated[float, Field(gt=0)] = Field(21600.0, description="longest back-off of a set")
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
+    busy_cap_secs: Annotated[float, Field(gt=0)] = Field(300.0, description="longest wait for a busy hash")
     republish_deleted: bool = Field(False, description="publish again what a person deleted there")
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
     @model_validator(mode="after")
     def _back_off_grows(self) -> Self:
-        return _ordered(self, ("retry_base_secs", 1, "retry_cap_secs"))
+        return _ordered(
+            self, ("retry_base_secs", 1, "retry_cap_secs"), ("busy_retry_secs", 1, "busy_cap_secs")
+        )
 
 
 class TransferSettings(_Table):

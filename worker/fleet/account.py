@@ -15,7 +15,7 @@ from worker.fleet.operations import reporting
 from worker.fleet.operations_text import needs_login_text
 from worker.fleet.progress import recording
 from worker.fleet.requests import serving_requests
-from worker.fleet.rounds import run_round
+from worker.fleet.rounds import Rounds
 from worker.flow.outbox import Outbox
 from worker.flow.outbox_ops import Lane
 from worker.log import bound, get_logger
@@ -184,6 +184,8 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
+    obstacle = None
+    rounds = Rounds(process, deps, once=mode.once)
     findings = Findings()
     while True:
         if not mode.recovery.dry_run:
@@ -196,10 +198,10 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
         else:
             findings.merge(await recover_account(deps, mode.recovery))
         if mode.new_work and not resting:
-            await run_round(process, deps)
+            obstacle = await rounds.run()
         if mode.once or process.stopping.is_set():
-            return Report(deps.account.id, "finished", findings=findings)
-        await process.wait_for_work(await _until_next_round(process, deps))
+            return Report(deps.account.id, "finished", str(obstacle or ""), findings=findings)
+        await rounds.rest(await _until_next_round(process, deps))
 
 
 async def _is_paused(process: Process, deps: Deps) -> bool:

@@ -66,15 +66,17 @@ class Process:
         self.stopping.set()
         self.wake.set()
 
-    async def wait_for_work(self, seconds: float) -> None:
-        """Sleep until something was posted, the time is over, or the process stops."""
+    async def wait_for_work(self, seconds: float) -> bool:
+        """Sleep until something was posted, the time is over, or the process stops; whether it was woken."""
         if self.stopping.is_set():
-            return
+            return True
+        woken = False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self.wake.wait()
+                woken = await self.wake.wait()
         if not self.stopping.is_set():
             self.wake.clear()
+        return woken
 
 
 def open_sealer(settings: Settings) -> Sealer:

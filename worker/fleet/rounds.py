@@ -1,120 +1,126 @@
-"""One round of an account: scanning its sources while it works through what is ready."""
+"""One account's work: sets are taken as its line is free, while its sources are read again on time."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import random
 from typing import TYPE_CHECKING
 
-from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
+from worker.fleet.ready_sets import ReadySets
 from worker.fleet.scanning import scan_all
 from worker.flow.handling import SourceClosedError
 from worker.flow.runner import Runner
 from worker.log import get_logger
-from worker.pipeline.claim import claim_next
-from worker.pipeline.run import attempt
-from worker.recovery.intents import finish_open_intents
-from worker.store import sets
+from worker.store import channels, sets
+from worker.store.claiming import seconds_to_next
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from worker.errors import UserError
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
-# How soon a set is claimed that a scan, still under way, has just found.
-_LOOK_AGAIN_SECONDS = 0.5
+_JITTER = 0.1
+_SHORTEST_REST_SECONDS = 1.0
 
 
-async def run_round(process: Process, deps: Deps) -> None:
-    """Scan every source once, and work until nothing is claimable; a flood of one holds up the other not."""
-    scanning = asyncio.create_task(scan_all(process, deps), name=f"scan of account {deps.account.id}")
-    try:
-        while not process.stopping.is_set():
-            was_scanned = scanning.done()
-            if not await _work_through(process, deps):
-                if was_scanned:
-                    break
-                await asyncio.wait({scanning}, timeout=_LOOK_AGAIN_SECONDS)
+class Rounds:
+    """The rounds of one account, and when its sources are due to be read again."""
+
+    def __init__(self, process: Process, deps: Deps, *, once: bool) -> None:
+        self._process = process
+        self._deps = deps
+        self._once = once
+        self._scan_at = process.clock.monotonic()
+        self._scanning = False
+        self._told: str | None = None
+        self._looked_at = float("-inf")
+
+    async def run(self) -> UserError | None:
+        """Work until nothing is claimable and no source is due; what keeps the account from publishing.
+
+        A long backlog starves nothing: the sources are read beside it whenever they are due, and begun
+        uploads are finished before the next set is taken.
+        """
+        deps = self._deps
+        scanning = asyncio.create_task(self._keep_scanning(), name=f"scan of account {deps.account.id}")
+        ready = ReadySets(self._process, deps, lambda: self._scan_is_idle(scanning))
+        scanning.add_done_callback(lambda _: ready.look_again.set())
+        runner = Runner(
+            ready,
+            ready.work_on,
+            limit=deps.settings.fleet.sets_in_flight,
+            on_error=ready.failed,
+            on_timeout=_no_timeout,
+            idle=0.0,
+            clock=deps.clock,
+        )
+        try:
+            await runner.run()
+            if scanning.done():
+                scanning.result()
+        finally:
+            interrupted = self._scanning
+            scanning.cancel()
+            await asyncio.gather(scanning, return_exceptions=True)
+            if interrupted:
+                # Whatever the scan was woken for has not been read to its end.
+                self._scan_at = self._process.clock.monotonic()
+        await self._forget_ended()
+        await self._explain(ready.obstacle)
+        return ready.obstacle
+
+    async def rest(self, longest: float) -> None:
+        """Sleep until a set or a scan is due, something was posted, or ``longest`` seconds are over."""
+        due = await seconds_to_next(self._deps.database, self._deps.account.id)
+        seconds = min(self._until_scan(), longest, *([due] if due is not None else []))
+        if await self._process.wait_for_work(max(_SHORTEST_REST_SECONDS, seconds)):
+            self._scan_at = self._process.clock.monotonic()
+
+    async def _keep_scanning(self) -> None:
+        while not self._process.stopping.is_set():
+            if (left := self._until_scan()) > 0:
+                await self._process.wait_for_work(left)
+            self._scanning = True
+            await scan_all(self._process, self._deps)
+            # Accounts that were started together need not come back together.
+            spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret
+            self._scan_at = self._process.clock.monotonic() + spread * self._deps.settings.fleet.cycle_secs
+            self._scanning = False
+            if self._once:
+                return
+
+    def _until_scan(self) -> float:
+        return max(0.0, self._scan_at - self._process.clock.monotonic())
+
+    def _scan_is_idle(self, scanning: asyncio.Task[None]) -> bool:
+        """Whether no scan is under way or due. One that failed ends the round, which raises its error."""
         if scanning.done():
-            scanning.result()
-    finally:
-        scanning.cancel()
-        await asyncio.gather(scanning, return_exceptions=True)
+            if scanning.exception() is not None:
+                raise SourceClosedError
+            return True
+        return not self._scanning and self._until_scan() > 0
 
+    async def _forget_ended(self) -> None:
+        """Remove bytes that were kept for sets which somebody else has dealt with."""
+        kept = self._deps.workspace.kept
+        if kept:
+            waiting = await sets.unfinished_among(self._deps.database, kept)
+            await self._deps.workspace.forget([set_id for set_id in kept if set_id not in waiting])
 
-async def _work_through(process: Process, deps: Deps) -> int:
-    """Work on everything that is claimable now, several sets at once; how many there were."""
-    ready = _Ready(process, deps)
-    runner = Runner(
-        ready,
-        lambda claim: attempt(deps, claim),
-        limit=deps.settings.fleet.sets_in_flight,
-        on_error=ready.failed,
-        on_timeout=_no_timeout,
-        clock=deps.clock,
-    )
-    await runner.run()
-    return ready.taken
+    async def _explain(self, obstacle: UserError | None) -> None:
+        """Say once why the account publishes nothing, and look once a cycle whether that has changed."""
+        reason = None if obstacle is None else str(obstacle)
+        if reason is not None and reason != self._told:
+            log.warning("account.publishes_nothing", reason=reason)
+        self._told = reason
+        present = self._process.clock.monotonic()
+        if reason is not None and present - self._looked_at >= self._deps.settings.fleet.cycle_secs:
+            self._looked_at = present
+            seen = await self._deps.gateway.channels()
+            await channels.record_seen(self._deps.database, self._deps.account.id, seen)
 
 
 async def _no_timeout(claim: Claim) -> None:
     raise AssertionError(f"set {claim.set_id} has no time limit of its own: every call inside has one")
-
-
-class _Ready:
-    """The sets that this account may work on, as a source for the runner."""
-
-    def __init__(self, process: Process, deps: Deps) -> None:
-        self._process = process
-        self._deps = deps
-        self._fatal: FleetError | None = None
-        self.taken = 0
-
-    async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
-        if self._fatal is not None:
-            raise self._fatal
-        if self._process.stopping.is_set():
-            raise SourceClosedError
-        pauses = await self._process.pauses.pauses()
-        if in_the_way(pauses, self._deps.account.id, None) is not None:
-            raise SourceClosedError
-        # What was begun comes before anything new, also while a long backlog lasts.
-        await finish_open_intents(self._deps)
-        claim = await claim_next(self._deps, resting_channels(pauses, self._deps.account.id))
-        if claim is None:
-            raise SourceClosedError
-        self.taken += 1
-        return [claim]
-
-    async def acknowledge(self, item: Claim) -> None:
-        """The pipeline has settled the set itself."""
-
-    async def hand_back(self, item: Claim, seconds: float) -> None:
-        if not self._deps.trust.is_trusted:
-            # The next owner takes the set back; asking a database that is away would only cost time.
-            return
-        with contextlib.suppress(FenceLostError):
-            await sets.hand_back(self._deps.database, item, reason=None, wait_seconds=seconds)
-
-    async def failed(self, claim: Claim, error: Exception) -> None:
-        """What the pipeline raises ends the account's work, unless it is a bug that only this set meets."""
-        if isinstance(error, FenceLostError):
-            log.warning("set.lost", set=claim.set_id, reason=str(error))
-            return
-        if isinstance(error, LeaseLostError | AccountUnusableError):
-            self._fatal = error
-            return
-        log.error("set.broke", set=claim.set_id, error=repr(error), exc_info=error)
-        wait = self._deps.settings.fleet.retry_cap_secs
-        with contextlib.suppress(FenceLostError):
-            await sets.hand_back(
-                self._deps.database,
-                claim,
-                reason=f"internal error: {error!r}",
-                wait_seconds=wait,
-                counts=True,
-            )

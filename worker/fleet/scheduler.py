@@ -113,6 +113,7 @@ async def sweep_leftovers(process: Process) -> Swept:
             runs=swept.runs_closed,
             claims=swept.claims_released,
             folders=swept.folders_removed,
+            reservations=swept.reservations_dropped,
         )
     return swept
 

@@ -1,18 +1,46 @@
-"""Taking the next set that is ready."""
+"""Taking the next set that is ready, and the disk space that it needs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.store import sets
+from worker.domain.split_plan import MIB
+from worker.errors import NotBeforeError
+from worker.store import claiming, disk
+from worker.store.channels import destination_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from worker.pipeline.deps import Deps
+    from worker.store.claiming import Turn
     from worker.store.sets import Claim
 
 
-async def claim_next(deps: Deps, resting: Sequence[int] = ()) -> Claim | None:
-    """The next set for this account outside ``resting`` channels, claimed; None if there is none now."""
-    return await sets.claim_next(deps.database, deps.account.id, deps.worker_id, resting)
+async def claim_next(deps: Deps, turn: Turn) -> Claim | None:
+    """The next set for this account, claimed and with its disk space reserved; None if there is none now.
+
+    An account that may not publish takes nothing: it would only find out after the download.
+    """
+    await destination_of(deps.database, deps.account.id)
+    transfer = deps.settings.transfer
+    taker = claiming.Taker(
+        deps.account.id,
+        deps.worker_id,
+        is_premium=deps.account.is_premium,
+        standard_limit=transfer.standard_limit_mib * MIB,
+        premium_limit=transfer.premium_limit_mib * MIB,
+        kept_free=transfer.min_free_mib * MIB,
+    )
+    return await claiming.claim_next(deps.database, taker, turn, deps.workspace)
+
+
+async def reserve_disk(deps: Deps, claim: Claim) -> None:
+    """Reserve space for a set that was claimed to finish what was begun with it."""
+    kept_free = deps.settings.transfer.min_free_mib * MIB
+    lack = await claiming.reserve_for(deps.database, claim, deps.workspace, kept_free)
+    if lack is not None:
+        raise NotBeforeError(lack.reason, seconds=lack.seconds)
+
+
+async def release_disk(deps: Deps, claim: Claim) -> None:
+    """Give the set's space back, once its files are gone."""
+    await disk.release(deps.database, claim)

@@ -7,39 +7,47 @@ from typing import TYPE_CHECKING
 from worker.archives.reader import FileReader, Part
 from worker.errors import (
     AccountUnusableError,
+    DiskFullError,
     FenceLostError,
     FleetError,
     LeaseLostError,
     NoAccessError,
     NotBeforeError,
-    RefusedError,
     SetFailedError,
 )
 from worker.log import bound, get_logger
+from worker.pipeline.claim import release_disk
 from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.index import index
 from worker.pipeline.known import known_package
+from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
-from worker.store.channels import destination_of
+from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
 from worker.store.withdrawals import decline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
 
 
-async def attempt(deps: Deps, claim: Claim) -> str:
-    """Work on a claimed set until it is published, a duplicate, or handed back with a reason."""
+async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lambda: None) -> str:
+    """Work on a claimed set until it is published, a duplicate, or handed back with a reason.
+
+    ``on_fetched`` is called once the account's line is free for the next download.
+    """
+    reuse = False
     with bound(set=claim.set_id, channel=claim.channel_id):
         try:
-            outcome = await _work(deps, claim)
+            outcome = await _work(deps, claim, on_fetched)
         except FenceLostError as error:
             log.warning("set.lost", reason=str(error))
             outcome = "lost"
@@ -47,36 +55,78 @@ async def attempt(deps: Deps, claim: Claim) -> str:
             raise
         except FleetError as error:
             outcome = await give_back(deps, claim, error)
+            # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
+            reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
             if isinstance(error, AccountUnusableError):
                 raise
         finally:
-            await deps.workspace.remove(claim.set_id, claim.fence)
+            await tidy(deps, claim, reuse=reuse)
         deps.watcher.set_ended(claim.name, outcome)
         return outcome
 
 
-async def _work(deps: Deps, claim: Claim) -> str:
+async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str:
     # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
     if (package_id := await known_package(deps, claim)) is not None:
         await mark_duplicate(deps.database, claim, package_id)
         return "duplicate"
-    await destination_of(deps.database, deps.account.id)
     if claim.content_hash is not None:
         known = await deduplicate(deps, claim.content_hash)
         if not isinstance(known, Cleared):
             return await _leave(deps, claim, known)
-    fetched = await fetch(deps, claim)
+    fetched = await _fetch(deps, claim)
+    on_fetched()
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
-    async with only_publisher(deps, fetched.content_hash):
+    # One upload at a time has the whole line. The turn is waited for without the lock of the content.
+    async with (
+        deps.lanes.hold(("publish", deps.account.id)),
+        only_publisher(deps, fetched.content_hash),
+    ):
         verdict = await deduplicate(deps, fetched.content_hash)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
         await prove_fetched(deps, fetched)
-        intent = await intend(deps, claim, verdict.content_hash)
-        intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
-        package_id = await record(deps, claim, intent)
+        package_id = await _publish(deps, claim, fetched)
     await index_fetched(deps, package_id, fetched)
     return "published"
+
+
+async def _fetch(deps: Deps, claim: Claim) -> Fetched:
+    try:
+        return await fetch(deps, claim)
+    except NoAccessError as error:
+        # Not the set's fault: whoever else reads the channel takes it at once, with every attempt left.
+        others = await lost_reading(deps.database, deps.account.id, claim.channel_id)
+        what = f"account {deps.account.id} can no longer read its channel ({error.what})"
+        remedy = "" if others else "no other account reads it: join it with one"
+        raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+
+
+async def _publish(deps: Deps, claim: Claim, fetched: Fetched) -> int:
+    try:
+        intent = await intend(deps, claim, fetched.content_hash)
+        intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+    except NoAccessError as error:
+        await lost_posting(deps.database, deps.account.id)
+        what = f"account {deps.account.id} may no longer post at the destination ({error.what})"
+        remedy = "make it an administrator of that channel"
+        raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+    return await record(deps, claim, intent)
+
+
+async def tidy(deps: Deps, claim: Claim, *, reuse: bool = False) -> None:
+    """Remove the set's files, or keep them for its next attempt, and give its disk space back."""
+    if reuse:
+        await deps.workspace.keep(claim.set_id, claim.fence)
+    else:
+        await deps.workspace.remove(claim.set_id, claim.fence)
+    if not deps.trust.is_trusted:
+        return
+    try:
+        await release_disk(deps, claim)
+    except FleetError as error:
+        # A reservation whose claim has ended promises nothing; it is swept up later.
+        log.warning("disk.not_released", reason=str(error))
 
 
 async def _leave(deps: Deps, claim: Claim, verdict: Duplicate | Declined) -> str:
@@ -105,19 +155,20 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
 
 async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
     """End the claim without a result; how long it waits and whether it counts follows from the error."""
-    fleet = deps.settings.fleet
-    if isinstance(error, NotBeforeError):
-        await hand_back(deps.database, claim, reason=str(error), wait_seconds=error.seconds)
-        log.info("set.waits", reason=str(error), seconds=error.seconds)
-        return "waiting"
-    # Only what the set itself is to blame for counts as an attempt: an outage must not use them up.
-    counts = isinstance(error, SetFailedError | NoAccessError | RefusedError)
-    wait = min(fleet.retry_cap_secs, fleet.retry_base_secs * 2 ** min(claim.attempts, 30))
-    give_up = counts and claim.attempts + 1 >= fleet.max_attempts
+    verdict = judge(error, claim, deps.settings.fleet)
     await hand_back(
-        deps.database, claim, reason=str(error), wait_seconds=wait, counts=counts, give_up=give_up
+        deps.database,
+        claim,
+        reason=str(error),
+        wait_seconds=verdict.seconds,
+        counts=verdict.counts,
+        give_up=verdict.gives_up,
+        waits=verdict.waits,
     )
-    log.warning("set.failed", reason=str(error), gave_up=give_up, retry_in=None if give_up else wait)
-    if give_up:
+    if verdict.gives_up:
+        log.warning("set.given_up", reason=str(error))
         deps.watcher.set_given_up(claim.name, str(error))
-    return "failed" if give_up else "waiting"
+        return "failed"
+    event = "set.waits" if isinstance(error, NotBeforeError) else "set.failed"
+    log.info(event, reason=str(error), seconds=verdict.seconds)
+    return "waiting"

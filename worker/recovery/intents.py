@@ -20,11 +20,12 @@ from worker.errors import (
     SourceGoneError,
 )
 from worker.log import get_logger
+from worker.pipeline.claim import reserve_disk
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
-from worker.pipeline.run import give_back, index_fetched
+from worker.pipeline.run import give_back, index_fetched, tidy
 from worker.recovery.abandonment import abandon, destination_closed, find_copy
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
@@ -74,7 +75,7 @@ async def _finish(deps: Deps, begun: Begun) -> str:
             await give_back(deps, claim, error)
             raise
         finally:
-            await deps.workspace.remove(claim.set_id, claim.fence)
+            await tidy(deps, claim)
 
 
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
@@ -118,6 +119,7 @@ async def _fit(deps: Deps, intent: Intent) -> Intent:
 
 
 async def _fetch_same(deps: Deps, claim: Claim, intent: Intent) -> Fetched:
+    await reserve_disk(deps, claim)
     fetched = await fetch(deps, claim)
     if fetched.content_hash != intent.content_hash:
         raise SourceGoneError("the source's bytes have changed since the upload began")

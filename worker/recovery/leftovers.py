@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.store.disk import sweep_reservations
 from worker.store.sets import dead_claims, release_dead_claims, unfinished_among
 from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
 
@@ -20,17 +21,18 @@ class Swept:
     runs_closed: int = 0
     claims_released: int = 0
     folders_removed: int = 0
+    reservations_dropped: int = 0
 
 
 async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
-    """Close the runs of dead workers, release their claims, remove the files they left on this host."""
+    """Close the runs of dead workers, release their claims and space, remove their files on this host."""
     runs = await bury_dead_workers(database, silent_seconds)
     claims = await release_dead_claims(database)
     dead = await dead_among(database, workspace.others())
     # A download that was under way is gone on with by the set's next owner.
     keep = await unfinished_among(database, workspace.sets_of(dead)) if dead else set()
     folders = await workspace.remove_of(dead, keep=keep)
-    return Swept(runs, claims, folders)
+    return Swept(runs, claims, folders, await sweep_reservations(database))
 
 
 async def look_at_leftovers(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:

@@ -27,3 +27,15 @@ async def lost_reading(database: Database, account_id: int, channel_id: int) -> 
         )
         readers: int = (await connection.execute(_READERS, {"channel": channel_id})).scalar_one()
         return readers
+
+
+async def lost_posting(database: Database, account_id: int) -> None:
+    """This account may no longer post where archives go."""
+    async with database.transaction("memberships.posting") as connection:
+        await connection.execute(
+            text("""
+                UPDATE memberships m SET can_post = false, checked_at = fleet_now() FROM channels c
+                WHERE m.account_id = :account AND c.id = m.channel_id AND c.is_destination
+            """),
+            {"account": account_id},
+        )

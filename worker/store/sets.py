@@ -9,9 +9,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import FenceLostError
+from worker.store.disk import note_written
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
     from uuid import UUID
 
     from sqlalchemy import Row
@@ -43,51 +44,18 @@ class Claim:
     format: str
     total_size: int
     attempts: int
+    waits: int
     content_hash: bytes | None
     parts: tuple[SourcePart, ...]
 
 
-_CLAIM = """
+CLAIM = text("""
     UPDATE archive_sets s SET state = 'claimed', claimed_by = :account, claim_worker_id = :worker,
         fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
-    FROM channels c WHERE c.id = s.channel_id AND s.id = ({chosen})
-    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts,
+    FROM channels c WHERE c.id = s.channel_id AND s.id = :set AND s.state = 'ready'
+    RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts, s.waits,
         s.content_hash
-"""
-# Relies on archive_sets_claimable. A set with an open intent belongs to the intent's account until it ends.
-_NEXT = text(
-    _CLAIM.format(
-        chosen="""
-            SELECT n.id FROM archive_sets n
-            JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
-            JOIN channels nc ON nc.id = n.channel_id AND nc.is_enabled
-            WHERE n.state = 'ready' AND n.not_before <= fleet_now()
-              AND (coalesce(m.visible_from, 0) = 0 OR NOT EXISTS (
-                  SELECT FROM source_files f WHERE f.set_id = n.id AND f.message_id < m.visible_from))
-              AND n.channel_id <> ALL (CAST(:resting AS integer[]))
-              AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = n.id AND u.state = 'open')
-              AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = n.lead_document_id
-                              AND o.state = 'claimed')
-            ORDER BY n.not_before, n.id LIMIT 1 FOR UPDATE OF n SKIP LOCKED"""
-    )
-)
-_ONE = text(
-    _CLAIM.format(chosen="SELECT id FROM archive_sets WHERE id = :set AND state = 'ready' FOR UPDATE")
-)
-
-
-async def claim_next(
-    database: Database, account_id: int, worker_id: UUID, resting: Sequence[int] = ()
-) -> Claim | None:
-    """The next set this account can work on outside ``resting`` channels; None if there is none now."""
-    try:
-        async with database.transaction("sets.claim") as connection:
-            values = {"account": account_id, "worker": worker_id, "resting": list(resting)}
-            row = (await connection.execute(_NEXT, values)).one_or_none()
-            return None if row is None else await _claim_of(connection, row)
-    except IntegrityError:
-        # Another account took a copy of the same document in this very moment; it is busy now.
-        return None
+""")
 
 
 async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id: int) -> Claim | None:
@@ -95,8 +63,8 @@ async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id
     try:
         async with database.transaction("sets.reclaim") as connection:
             values = {"account": account_id, "worker": worker_id, "set": set_id}
-            row = (await connection.execute(_ONE, values)).one_or_none()
-            return None if row is None else await _claim_of(connection, row)
+            row = (await connection.execute(CLAIM, values)).one_or_none()
+            return None if row is None else await claim_of(connection, row)
     except IntegrityError:
         return None
 
@@ -113,7 +81,8 @@ async def parts_of(database: Database, set_id: int) -> list[SourcePart]:
         return [SourcePart(*part) for part in await connection.execute(_PARTS, {"set": set_id})]
 
 
-async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
+async def claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
+    """The claim that ``CLAIM`` has just made, with its files."""
     parts = await connection.execute(_PARTS, {"set": row.id})
     return Claim(
         set_id=row.id,
@@ -124,6 +93,7 @@ async def _claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
         format=row.format,
         total_size=row.total_size,
         attempts=row.attempts,
+        waits=row.waits,
         content_hash=row.content_hash,
         parts=tuple(SourcePart(*part) for part in parts),
     )
@@ -154,6 +124,7 @@ async def save_hashes(
                 text("UPDATE source_files SET sha256 = :hash WHERE id = :file"),
                 {"hash": digest, "file": part.source_file_id},
             )
+        await note_written(connection, claim)
 
 
 _UNCLAIM = "claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()"
@@ -164,6 +135,7 @@ _TO_WAITING = text(f"""
     UPDATE archive_sets SET state = CASE WHEN EXISTS
             (SELECT FROM uploads u WHERE u.set_id = archive_sets.id AND u.state = 'open')
         THEN 'ready' ELSE :state END, reason = :reason, attempts = attempts + :counted,
+        waits = :waits,
         not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
     WHERE id = :set
 """)
@@ -199,10 +171,12 @@ async def hand_back(
     wait_seconds: float,
     counts: bool = False,
     give_up: bool = False,
+    waits: int = 0,
 ) -> None:
     """End the claim without a result.
 
-    ``counts`` says whether it was an attempt, ``give_up`` that it was the last one.
+    ``counts`` says whether it was an attempt, ``give_up`` that it was the last one, ``waits`` how many times
+    in a row it was told to wait for others.
     """
     async with database.transaction("sets.hand_back") as connection:
         await require_claim(connection, claim)
@@ -210,6 +184,7 @@ async def hand_back(
             "state": "failed" if give_up else "ready",
             "reason": reason,
             "counted": int(counts),
+            "waits": waits,
             "wait": wait_seconds,
             "set": claim.set_id,
         }
@@ -226,7 +201,7 @@ async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[
 async def fail_claim(connection: AsyncConnection, claim: Claim, reason: str) -> None:
     """The set has failed for good; inside the transaction that ends its upload."""
     await require_claim(connection, claim)
-    values = {"state": "failed", "reason": reason, "counted": 1, "wait": 0, "set": claim.set_id}
+    values = {"state": "failed", "reason": reason, "counted": 1, "waits": 0, "wait": 0, "set": claim.set_id}
     await connection.execute(_TO_WAITING, values)
 
 

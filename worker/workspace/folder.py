@@ -1,4 +1,8 @@
-"""One folder per process, in it one per set; each is gone when its work ends."""
+"""One folder per process, in it one per set; each is gone when its work ends.
+
+What a set that has to wait has fetched so far may be kept for its next owner: of a few sets at most, and only
+until the disk space is needed.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,15 @@ import uuid
 from typing import TYPE_CHECKING
 
 from worker import faults
+from worker.workspace.volume import Volume
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+
+    from worker.domain.disk_space import Space
+
+_MOST_KEPT = 8
 
 
 class Workspace:
@@ -22,6 +31,18 @@ class Workspace:
     def __init__(self, root: Path, worker_id: uuid.UUID) -> None:
         self._root = root
         self._own = root / str(worker_id)
+        self._volume = Volume(root)
+        self._kept: dict[int, Path] = {}
+        self._dead: list[uuid.UUID] = []
+
+    @property
+    def name(self) -> str:
+        """The volume that the folders are on."""
+        return self._volume.name()
+
+    async def space(self) -> Space:
+        """How much of it is free."""
+        return await asyncio.to_thread(self._volume.space)
 
     def folder(self, set_id: int, fence: int) -> Path:
         """Where this owner of the set keeps its files."""
@@ -29,6 +50,7 @@ class Workspace:
 
     async def open(self, set_id: int, fence: int) -> Path:
         """Make the folder of a set, with what an earlier owner on this disk has left of it."""
+        self._kept.pop(set_id, None)
         return await asyncio.to_thread(self._open, set_id, fence)
 
     def _open(self, set_id: int, fence: int) -> Path:
@@ -65,6 +87,45 @@ class Workspace:
             if path.parent != self._own:
                 _remove_if_empty(path.parent)
 
+    async def keep(self, set_id: int, fence: int) -> None:
+        """Leave the folder of a set to its next owner; nobody may be writing to it any more."""
+        path = self.folder(set_id, fence)
+        if path.exists():
+            self._kept[set_id] = path
+        if len(self._kept) > _MOST_KEPT:
+            await self.forget([next(iter(self._kept))])
+
+    @property
+    def kept(self) -> list[int]:
+        """The sets whose folders this process has left to their next owners."""
+        return list(self._kept)
+
+    async def forget(self, set_ids: Collection[int]) -> None:
+        """Remove what was kept of these sets."""
+        for set_id in set_ids:
+            path = self._kept.pop(set_id, None)
+            if path is not None:
+                await asyncio.to_thread(self._discard, path)
+
+    async def make_room(self) -> bool:
+        """Remove what is only kept, by this process or of dead ones; whether anything was."""
+        kept = [path for path in self._kept.values() if path.exists()]
+        kept += [path for worker in self._dead for path in (self._root / str(worker)).glob("set-*")]
+        self._kept.clear()
+        return any([await asyncio.to_thread(self._discard, path) for path in kept])
+
+    def _discard(self, path: Path) -> bool:
+        """Remove a folder that its set's next owner may be adopting right now: one of both gets it whole."""
+        away = self._own / f"discarded-{uuid.uuid4().hex}"
+        try:
+            with faults.around("workspace.remove"):
+                self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.rename(away)
+                shutil.rmtree(away, ignore_errors=True)
+        except OSError:
+            return False
+        return True
+
     async def close(self) -> None:
         """Remove everything of this process."""
         with faults.around("workspace.close"):
@@ -87,6 +148,7 @@ class Workspace:
 
         How many processes have nothing left here.
         """
+        self._dead = list(workers)
         return sum([await asyncio.to_thread(self._sweep, worker_id, keep) for worker_id in workers])
 
     def _sweep(self, worker_id: uuid.UUID, keep: Collection[int]) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from worker import faults
-from worker.errors import NotBeforeError, RetryableError
+from worker.errors import DiskFullError, RetryableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class PartFile:
                     os.pwrite(self._map, b"\1", _HEAD_BYTES + number)
             except OSError as error:
                 what = f"the disk took no more: {error.strerror}"
-                raise NotBeforeError(
+                raise DiskFullError(
                     what, seconds=_FULL_DISK_RETRY_SECONDS, remedy="free some space"
                 ) from error
             self._there[number] = 1

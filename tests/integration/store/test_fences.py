@@ -4,6 +4,7 @@ import uuid
 
 import asyncpg
 import pytest
+from claims import claim_next
 
 from worker.domain.listing import Entry
 from worker.errors import FenceLostError
@@ -15,7 +16,7 @@ _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready'), ('+2', 'ready');
     INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'source', 'channel', true);
     INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES (2, 'library', 'channel', true);
-    INSERT INTO memberships (account_id, channel_id) SELECT a.id, c.id FROM accounts a, channels c;
+    INSERT INTO memberships (account_id, channel_id, can_post) SELECT a.id, c.id, true FROM accounts a, channels c;
 """
 _SET = """
     WITH made AS (
@@ -52,27 +53,27 @@ async def _add_set(raw, number: int, document: int | None = None) -> int:
 
 async def test_a_claim_can_be_had_once(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     assert claim is not None
     assert (claim.fence, claim.name, [part.document_id for part in claim.parts]) == (1, "1.zip", [1])
-    assert await sets.claim_next(database, 2, worker) is None
+    assert await claim_next(database, 2, worker) is None
 
 
 async def test_two_postings_of_one_document_are_never_fetched_at_once(database, raw, worker):
     await _add_set(raw, 1, document=7)
     await _add_set(raw, 2, document=7)
-    first = await sets.claim_next(database, 1, worker)
-    assert await sets.claim_next(database, 2, worker) is None
+    first = await claim_next(database, 1, worker)
+    assert await claim_next(database, 2, worker) is None
     await sets.hand_back(database, first, reason=None, wait_seconds=60)
-    second = await sets.claim_next(database, 2, worker)
+    second = await claim_next(database, 2, worker)
     assert second.set_id != first.set_id
 
 
 async def test_an_old_owner_writes_nothing_after_a_new_one_has_claimed(database, raw, worker):
     await _add_set(raw, 1)
-    old = await sets.claim_next(database, 1, worker)
+    old = await claim_next(database, 1, worker)
     await sets.release_claims_of(database, 1)
-    new = await sets.claim_next(database, 2, worker)
+    new = await claim_next(database, 2, worker)
     assert new.fence == old.fence + 1
 
     with pytest.raises(FenceLostError):
@@ -91,8 +92,8 @@ async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_st
     await _add_set(raw, 1)
     await _add_set(raw, 2)
     lively = await _new_worker(database)
-    dead = await sets.claim_next(database, 1, worker)
-    alive = await sets.claim_next(database, 2, lively)
+    dead = await claim_next(database, 1, worker)
+    alive = await claim_next(database, 2, lively)
     await advance_fleet_time(60)
     await workers.heartbeat(database, lively, 0)
 
@@ -104,11 +105,11 @@ async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_st
 
 async def test_a_set_waits_until_its_time_and_keeps_its_reason(database, raw, worker, advance_fleet_time):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     await sets.hand_back(database, claim, reason="flood wait", wait_seconds=100, counts=True)
-    assert await sets.claim_next(database, 1, worker) is None
+    assert await claim_next(database, 1, worker) is None
     await advance_fleet_time(101)
-    again = await sets.claim_next(database, 1, worker)
+    again = await claim_next(database, 1, worker)
     assert again.attempts == 1
 
 
@@ -121,17 +122,17 @@ async def _intend(database, claim, account_id: int = 1):
 
 async def test_a_set_with_an_open_intent_is_left_to_the_intents_account(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     intent = await _intend(database, claim)
     await sets.hand_back(database, claim, reason=None, wait_seconds=0)
-    assert await sets.claim_next(database, 2, worker) is None
+    assert await claim_next(database, 2, worker) is None
     assert [begun.upload_id for begun in await open_intents.begun_by(database, 1)] == [intent.upload_id]
     assert (await sets.claim_set(database, 1, worker, intent.set_id)).set_id == claim.set_id
 
 
 async def test_an_intent_that_was_taken_over_lets_its_old_owner_write_nothing(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     old = await _intend(database, claim)
     new = await open_intents.own(database, old.upload_id, 1)
     assert new.fence == old.fence + 1
@@ -148,7 +149,7 @@ async def test_an_intent_that_was_taken_over_lets_its_old_owner_write_nothing(da
 
 async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     intent = await _intend(database, claim)
     await uploads.mark_sending(database, intent, 0)
     await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
@@ -177,7 +178,7 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
 
 async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     intent = await _intend(database, claim)
     await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
     package_id = await packages.record_stub(database, claim, await uploads.reload(database, intent), None)
@@ -193,7 +194,7 @@ async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(da
 
 async def test_a_set_with_an_open_intent_is_never_given_up(database, raw, worker):
     await _add_set(raw, 1)
-    claim = await sets.claim_next(database, 1, worker)
+    claim = await claim_next(database, 1, worker)
     await _intend(database, claim)
     await sets.hand_back(database, claim, reason="refused", wait_seconds=0, counts=True, give_up=True)
     assert await raw.fetchval("SELECT state FROM archive_sets") == "ready"

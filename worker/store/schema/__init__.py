@@ -1,6 +1,7 @@
 """The tables, as SQLAlchemy sees them. The migrations make them; a test proves that both agree."""
 
 from worker.store.schema.base import metadata
+from worker.store.schema.disk import disk_reservations
 from worker.store.schema.flow_control import (
     api_activity,
     call_paces,
@@ -30,6 +31,7 @@ __all__ = [
     "archive_sets",
     "call_paces",
     "channels",
+    "disk_reservations",
     "escalations",
     "flood_wait_state",
     "memberships",

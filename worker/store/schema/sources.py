@@ -108,6 +108,7 @@ archive_sets = Table(
     required("fence", BigInteger, default="0"),
     Column("claimed_at", Time),
     required("attempts", Integer, default="0"),
+    required("waits", Integer, default="0"),
     now_column("not_before"),
     required("posted_at", Time),
     now_column("created_at"),

@@ -1,0 +1,142 @@
+"""The sets that an account may work on, as a source for the runner.
+
+A set is claimed when the account's line is free to fetch it, not before: until then any other account may
+have it. While it is uploaded the line downward is free again, and the next one is taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from worker.domain.pauses import in_the_way, resting_channels
+from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, UserError
+from worker.flow.handling import SourceClosedError
+from worker.log import get_logger
+from worker.pipeline.claim import claim_next
+from worker.pipeline.patience import after_a_bug
+from worker.pipeline.run import attempt
+from worker.recovery.intents import finish_open_intents
+from worker.store import sets
+from worker.store.claiming import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.fleet.process import Process
+    from worker.pipeline.deps import Deps
+    from worker.store.sets import Claim
+
+log = get_logger(__name__)
+# How soon a set is claimed that a scan, still under way, has just found.
+_LOOK_AGAIN_SECONDS = 0.5
+
+
+class ReadySets:
+    """Gives out one set at a time, and settles what its handler did not."""
+
+    def __init__(self, process: Process, deps: Deps, scan_is_idle: Callable[[], bool]) -> None:
+        self._process = process
+        self._deps = deps
+        self._scan_is_idle = scan_is_idle
+        self._fatal: FleetError | None = None
+        self._line_is_free = asyncio.Event()
+        self._line_is_free.set()
+        self._fetching: Claim | None = None
+        self._in_flight = 0
+        self._last_channel = 0
+        self.obstacle: UserError | None = None
+        self.look_again = asyncio.Event()
+
+    async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
+        await self._line_is_free.wait()
+        # Asked before looking for sets: what the scan found until then is there to be claimed.
+        nothing_comes = self._scan_is_idle()
+        if self._fatal is not None:
+            raise self._fatal
+        if self._process.stopping.is_set():
+            raise SourceClosedError
+        pauses = await self._process.pauses.pauses()
+        if in_the_way(pauses, self._deps.account.id, None) is not None:
+            raise SourceClosedError
+        # What was begun comes before anything new, also while a long backlog lasts.
+        await finish_open_intents(self._deps)
+        resting = resting_channels(pauses, self._deps.account.id)
+        paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
+        claim = await self._claim(Turn(self._last_channel, resting, paused))
+        if claim is not None:
+            return [claim]
+        if nothing_comes and not self._in_flight:
+            raise SourceClosedError
+        await self._news()
+        return []
+
+    async def work_on(self, claim: Claim) -> None:
+        """Take the set through the pipeline."""
+        await attempt(self._deps, claim, on_fetched=lambda: self._leave_line(claim))
+
+    async def acknowledge(self, item: Claim) -> None:
+        """The pipeline has settled the set itself."""
+        self._ended(item)
+
+    async def hand_back(self, item: Claim, seconds: float) -> None:
+        self._ended(item)
+        if not self._deps.trust.is_trusted:
+            # The next owner takes the set back; asking a database that is away would only cost time.
+            return
+        with contextlib.suppress(FenceLostError):
+            await sets.hand_back(self._deps.database, item, reason=None, wait_seconds=seconds)
+
+    async def failed(self, claim: Claim, error: Exception) -> None:
+        """What the pipeline raises ends the account's work, unless it is a bug that only this set meets."""
+        self._ended(claim)
+        if isinstance(error, FenceLostError):
+            log.warning("set.lost", set=claim.set_id, reason=str(error))
+            return
+        if isinstance(error, LeaseLostError | AccountUnusableError):
+            self._fatal = error
+            return
+        log.error("set.broke", set=claim.set_id, error=repr(error), exc_info=error)
+        verdict = after_a_bug(claim, self._deps.settings.fleet)
+        with contextlib.suppress(FenceLostError):
+            await sets.hand_back(
+                self._deps.database,
+                claim,
+                reason=f"internal error: {error!r}",
+                wait_seconds=verdict.seconds,
+                counts=verdict.counts,
+                give_up=verdict.gives_up,
+            )
+
+    async def _claim(self, turn: Turn) -> Claim | None:
+        try:
+            claim = await claim_next(self._deps, turn)
+        except UserError as error:
+            # Its sources are read all the same: another account may publish what is found there.
+            self.obstacle = error
+            return None
+        self.obstacle = None
+        if claim is not None:
+            self._last_channel = claim.channel_id
+            self._in_flight += 1
+            self._fetching = claim
+            self._line_is_free.clear()
+        return claim
+
+    async def _news(self) -> None:
+        """Wait until there may be something to claim: the scan has ended, a set has, or some time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
+                await self.look_again.wait()
+        self.look_again.clear()
+
+    def _leave_line(self, claim: Claim) -> None:
+        if self._fetching is claim:
+            self._fetching = None
+            self._line_is_free.set()
+
+    def _ended(self, claim: Claim) -> None:
+        self._leave_line(claim)
+        self._in_flight -= 1
+        self.look_again.set()

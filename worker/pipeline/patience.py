@@ -1,0 +1,49 @@
+"""When a set that did not get through is tried again, and when it is given up. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from worker.errors import BusyError, NoAccessError, NotBeforeError, RefusedError, SetFailedError
+
+if TYPE_CHECKING:
+    from worker.config.settings import FleetSettings
+    from worker.store.sets import Claim
+
+_LONGEST_DOUBLING = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a claim that ended without a result.
+
+    ``counts``: it was one of the set's attempts. ``waits``: how many waits in a row this makes.
+    """
+
+    seconds: float
+    waits: int = 0
+    counts: bool = False
+    gives_up: bool = False
+
+
+def judge(error: Exception, claim: Claim, fleet: FleetSettings) -> Verdict:
+    """Only what the set itself is to blame for counts: an outage must not use its attempts up."""
+    if isinstance(error, BusyError):
+        longer = _doubled(fleet.busy_retry_secs, claim.waits, fleet.busy_cap_secs)
+        return Verdict(longer, waits=claim.waits + 1)
+    if isinstance(error, NotBeforeError):
+        return Verdict(error.seconds)
+    seconds = _doubled(fleet.retry_base_secs, claim.attempts + claim.waits, fleet.retry_cap_secs)
+    if isinstance(error, SetFailedError | NoAccessError | RefusedError):
+        return Verdict(seconds, counts=True, gives_up=claim.attempts + 1 >= fleet.max_attempts)
+    return Verdict(seconds, waits=claim.waits + 1)
+
+
+def after_a_bug(claim: Claim, fleet: FleetSettings) -> Verdict:
+    """Nobody knows what it did to the set: look again late, and not for ever."""
+    return Verdict(fleet.retry_cap_secs, counts=True, gives_up=claim.attempts + 1 >= fleet.max_attempts)
+
+
+def _doubled(base: float, times: int, cap: float) -> float:
+    return float(min(cap, base * 2 ** min(times, _LONGEST_DOUBLING)))
