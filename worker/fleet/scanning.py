@@ -14,6 +14,7 @@ from worker.store import channels, cursors
 from worker.store.memberships import lost_reading
 from worker.store.source_files import sort_earlier
 from worker.store.topic_cursors import keep_topics
+from worker.store.visibility import note_visibility
 from worker.telegram.dialogs import read_heads
 from worker.telegram.reading import first_visible_message, topics_moved_since
 
@@ -68,7 +69,7 @@ async def _look_around(deps: Deps) -> list[Readable]:
         except NoAccessError as error:
             await _lose(deps, source, error.what)
         else:
-            await channels.note_visibility(deps.database, deps.account.id, source.channel_id, first)
+            await note_visibility(deps.database, deps.account.id, source.channel_id, first)
     return await cursors.readable_sources(deps.database, deps.account.id) if unasked else sources
 
 

@@ -13,7 +13,7 @@ from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.photos import keep_photos
-from worker.store.source_files import absent_files, forget_files, keep_files
+from worker.store.source_files import Kept, absent_files, forget_files, keep_files
 from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
@@ -79,7 +79,11 @@ async def verify_by_search(deps: Deps, source: Source, above: int) -> None:
 
 
 async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Source:
-    """Keep the next part of what happened since the channel was last looked at: edits and deletions."""
+    """Keep the next part of what happened since the channel was last looked at: edits and deletions.
+
+    The source stays where it is while a change concerns a set that is being worked on: nothing else would
+    ever bring that change back.
+    """
     changes = await changes_after(deps.gateway, source.ref, source.pts)
     if changes.is_gap:
         log.warning("scan.changes_lost", channel=source.title, remedy="files are checked when fetched")
@@ -90,10 +94,13 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
         if is_forum or message.message_id <= source.last_message_id
     ]
     async with deps.database.transaction("scan.changes") as connection:
-        await keep_files(connection, source.channel_id, messages)
+        kept = await keep_files(connection, source.channel_id, messages)
         await keep_photos(connection, source, messages)
-        if changes.deleted:
-            await forget_files(connection, source.channel_id, changes.deleted)
+        gone = (
+            await forget_files(connection, source.channel_id, changes.deleted) if changes.deleted else Kept()
+        )
+        if kept.held_up or gone.held_up:
+            return source
         return await note_changes(connection, source, changes.pts)
 
 

@@ -10,6 +10,7 @@ from worker.recovery.intents import finish_open_intents
 from worker.recovery.left_over import remove_left_overs
 from worker.recovery.metadata import complete_pending
 from worker.recovery.reconcile import find_above_floor
+from worker.recovery.sight import ask_for_sight
 from worker.recovery.strays import settle_strays
 from worker.recovery.take_over import take_over_stranded
 from worker.recovery.withdrawal import check_packages
@@ -47,6 +48,7 @@ class Extent:
 async def recover_account(deps: Deps, extent: Extent) -> Findings:
     """Put right what this account can reach; uploads first, because everything else may depend on them."""
     findings = Findings()
+    await ask_for_sight(deps)
     if extent.dry_run:
         await _look_at_uploads(deps, findings, extent)
         pending = await pending_of(deps.database, deps.account.id, limit=_PENDING_COUNTED)

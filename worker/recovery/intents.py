@@ -31,6 +31,7 @@ from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
 from worker.store import open_intents
+from worker.store.reach import reads_source
 from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
@@ -135,5 +136,9 @@ async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: Fleet
         raise BusyError(f"{error.what}; a copy of it is used instead", seconds=0)
     if not isinstance(error, SourceGoneError):
         raise error
+    if not await reads_source(deps.database, deps.account.id, claim.set_id):
+        # What an account may not see only looks gone to it.
+        what = f"account {deps.account.id} does not see all of {claim.name}"
+        raise NoAccessError(what, remedy=f"run: worker recover --take-over {deps.account.id}")
     intent = await open_intents.give_up(deps.database, intent, error.what)
     return await abandon(deps, claim, intent)

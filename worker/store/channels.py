@@ -110,18 +110,6 @@ _SEEN = (
 )
 
 
-async def note_visibility(database: Database, account_id: int, channel_id: int, first_message: int) -> None:
-    """The oldest message of the channel that the account may see; 0: all of them."""
-    async with database.transaction("memberships.visibility") as connection:
-        await connection.execute(
-            text("""
-                UPDATE memberships SET visible_from = :first, sees_history = :first = 0
-                WHERE account_id = :account AND channel_id = :channel
-            """),
-            {"account": account_id, "channel": channel_id, "first": first_message},
-        )
-
-
 async def make_source(database: Database, telegram_id: int) -> None:
     """Read this channel from now on."""
     async with database.transaction("channels.source") as connection:

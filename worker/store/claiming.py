@@ -79,17 +79,18 @@ _CANDIDATE = text(f"""
     WITH slowed AS MATERIALIZED ({_SLOWED}),
     able AS MATERIALIZED ({_ABLE}),
     circle AS MATERIALIZED (
-        SELECT c.id, coalesce(m.visible_from, 0) AS visible_from,
+        SELECT c.id, m.visible_from,
                NOT :premium AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id AND able.is_premium
                    WHERE o.channel_id = c.id
-                     AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS whole_elsewhere,
+                     AND o.can_read AND o.visible_from = 0) AS whole_elsewhere,
                :account IN (SELECT account_id FROM slowed) AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id
                    WHERE o.channel_id = c.id
-                     AND o.can_read AND coalesce(o.visible_from, 0) = 0) AS faster_elsewhere
+                     AND o.can_read AND o.visible_from = 0) AS faster_elsewhere
         FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
-        WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[]))
+        WHERE m.account_id = :account AND m.can_read AND m.visible_from IS NOT NULL
+          AND c.id <> ALL (CAST(:resting AS integer[]))
         ORDER BY c.id <= :after, c.id
     )
     SELECT next.id, next.total_size FROM circle CROSS JOIN LATERAL (

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from worker.errors import FenceLostError
 from worker.store.sets import fail_claim, wake_waiting
 from worker.store.uploads import insert_parts, load, require_intent
+from worker.store.visibility import sees_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -49,14 +50,14 @@ _OF_ACCOUNT = text(
 # The bytes that are still missing must be within this account's reach: in the same set, or in a copy of it.
 _STRANDED = text(
     _BEGUN.format(
-        which="""u.account_id <> :account AND s.state = 'ready'
+        which=f"""u.account_id <> :account AND s.state = 'ready'
         AND u.account_id IN (SELECT id FROM accounts WHERE id = ANY(CAST(:asked AS integer[]))
                              OR state IN ('needs_login', 'disabled', 'banned'))
         AND EXISTS (SELECT FROM memberships m WHERE m.account_id = :account AND m.can_post
-                    AND m.can_read AND m.sees_history AND m.channel_id = u.destination_id)
+                    AND m.can_read AND m.visible_from = 0 AND m.channel_id = u.destination_id)
         AND (NOT EXISTS (SELECT FROM upload_parts q WHERE q.upload_id = u.id AND q.state <> 'sent')
              OR EXISTS (SELECT FROM archive_sets c JOIN memberships m ON m.channel_id = c.channel_id
-                        WHERE m.account_id = :account AND m.can_read
+                        WHERE m.account_id = :account AND m.can_read AND {sees_set("c.id")}
                         AND (c.id = s.id OR c.content_hash = u.content_hash AND c.state = 'ready'
                              AND c.part_count = s.part_count)))"""
     )

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from worker.domain.forming import set_name
 from worker.store.collecting import form_sets, lock_channel
 from worker.store.sets import SourcePart
+from worker.store.visibility import sees_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,7 +33,7 @@ class Unproven:
 # Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
 # the set back keeps a second account from reading the same headers at the same time; should this process die,
 # somebody looks again as soon as its lease is over.
-_NEXT = text("""
+_NEXT = text(f"""
     UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second'
     WHERE id IN (
         SELECT n.id FROM archive_sets n
@@ -40,8 +41,7 @@ _NEXT = text("""
         JOIN channels c ON c.id = n.channel_id AND c.is_enabled
         WHERE n.state = 'collecting' AND n.to_prove AND n.not_before <= fleet_now()
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
-          AND (coalesce(m.visible_from, 0) = 0 OR NOT EXISTS (
-              SELECT FROM source_files f WHERE f.set_id = n.id AND f.message_id < m.visible_from))
+          AND {sees_set("n.id")}
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
     RETURNING id, fence, channel_id, name
 """)

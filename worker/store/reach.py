@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.visibility import sees_set
+
 if TYPE_CHECKING:
     from worker.store.database import Database
     from worker.store.uploads import Intent
@@ -21,13 +23,13 @@ class Copy:
 
 
 # Relies on archive_sets_content. A set that is gone itself has failed, and is no copy.
-_COPIES = text("""
+_COPIES = text(f"""
     SELECT s.id, m.account_id FROM archive_sets s
     JOIN archive_sets own ON own.id = :set
     JOIN memberships m ON m.channel_id = s.channel_id AND m.can_read
     JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
     WHERE s.content_hash = :hash AND s.id <> own.id AND s.state = 'ready' AND s.part_count = own.part_count
-      AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
+      AND {sees_set("s.id")} AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
     ORDER BY s.id
 """)
 
@@ -40,11 +42,12 @@ async def copies_of(database: Database, intent: Intent) -> list[Copy]:
 
 
 async def reads_source(database: Database, account_id: int, set_id: int) -> bool:
-    """Whether this account reads the channel that the set was posted in."""
+    """Whether this account sees every message that the set was posted in."""
     async with database.reading() as connection:
-        query = text("""
+        query = text(f"""
             SELECT 1 FROM archive_sets s JOIN memberships m ON m.channel_id = s.channel_id
             WHERE s.id = :set AND m.account_id = :account AND m.can_read
+              AND {sees_set("s.id")}
         """)
         row = await connection.execute(query, {"set": set_id, "account": account_id})
         return row.one_or_none() is not None

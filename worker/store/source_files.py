@@ -25,10 +25,14 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What keeping messages came to: files that were not known before, and sets that were not there."""
+    """What keeping messages came to: files that were not known before, and sets that were not there.
+
+    ``held_up`` says that some change has to be looked at again, when its set is no longer being worked on.
+    """
 
     files: int = 0
     sets: int = 0
+    held_up: bool = False
 
 
 _KNOWN = text("""
@@ -71,8 +75,8 @@ _SORT = text("""
 async def keep_files(connection: AsyncConnection, channel_id: int, messages: Sequence[Message]) -> Kept:
     """Write a row for every file message, inside the scan's transaction, and form sets of what is there.
 
-    A message that was edited to carry another file leaves its set, unless that is being worked on: whoever
-    fetches it will find out.
+    A message that was edited to carry another file leaves its set, unless that is being worked on: then the
+    change is held up.
     """
     if not messages:
         return Kept()
@@ -94,7 +98,8 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
         elif row.caption != message.text:
             await connection.execute(_CAPTION, columns)
     families.discard(NO_FAMILY)
-    return Kept(files, await form_sets(connection, channel_id, families) if families else 0)
+    sets = await form_sets(connection, channel_id, families) if families else 0
+    return Kept(files, sets, held_up=bool(stuck))
 
 
 def _is_changed(message: Message, row: Row[Any] | None) -> bool:
@@ -128,11 +133,12 @@ def _columns(channel_id: int, message: Message) -> dict[str, Any]:
     }
 
 
-async def forget_files(connection: AsyncConnection, channel_id: int, messages: Collection[int]) -> None:
+async def forget_files(connection: AsyncConnection, channel_id: int, messages: Collection[int]) -> Kept:
     """These messages are gone: the sets that missed nothing else wait for such a file from here on."""
     await lock_channel(connection, channel_id)
-    families, _ = await release_files(connection, channel_id, messages)
-    await form_sets(connection, channel_id, families - {NO_FAMILY})
+    families, stuck = await release_files(connection, channel_id, messages)
+    sets = await form_sets(connection, channel_id, families - {NO_FAMILY})
+    return Kept(0, sets, held_up=bool(stuck))
 
 
 async def absent_files(

@@ -42,7 +42,8 @@ class ReadableDestination:
 
 _DESTINATIONS = text("""
     SELECT c.id, c.title, c.telegram_id, p.access_hash FROM channels c
-    JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read AND m.sees_history
+    JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
+      AND m.visible_from = 0
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
     WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
        OR c.id IN (SELECT destination_id FROM uploads)

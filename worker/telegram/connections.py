@@ -126,11 +126,17 @@ class Connections:
                 return await self._porter.carry(route, call)
             except AccountUnusableError:
                 # The account is judged at home alone: another data centre may merely have forgotten its key.
-                if dc_id == self._storage.main_dc or self._routes.get(dc_id) is not route:
+                if dc_id == self._storage.main_dc:
                     raise
+                await self._give_up_route(dc_id, route)
+                return await self._porter.carry(await self._open_route(dc_id), call)
+
+    async def _give_up_route(self, dc_id: int, route: Route) -> None:
+        """Forget the key of this route, once: every part that was under way on it comes by here."""
+        async with self._opening:
+            if self._routes.get(dc_id) is route:
                 del self._routes[dc_id]
                 await self._storage.other_keys.forget(dc_id)
-                return await self._porter.carry(await self._open_route(dc_id), call)
 
     async def _open_route(self, dc_id: int) -> Route:
         async with self._opening:

@@ -21,8 +21,8 @@ _WORLD = """
     INSERT INTO channels (telegram_id, title, kind, is_source) SELECT n, 'source ' || n, 'channel', true
     FROM generate_series(1, 3) n;
     INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES (9, 'library', 'channel', true);
-    INSERT INTO memberships (account_id, channel_id, can_post)
-    SELECT a.id, c.id, c.is_destination FROM accounts a, channels c;
+    INSERT INTO memberships (account_id, channel_id, can_post, visible_from)
+    SELECT a.id, c.id, c.is_destination, 0 FROM accounts a, channels c;
 """
 _SET = """
     WITH made AS (
@@ -225,3 +225,13 @@ async def test_the_next_moment_at_which_a_set_may_be_claimed_is_known(database, 
     claim = await claim_next(database, ADA, worker)
     await sets.hand_back(database, claim, reason="busy", wait_seconds=40)
     assert 35 < await seconds_to_next(database, ADA) <= 40
+
+
+@pytest.mark.parametrize(("visible_from", "taken"), [(0, True), (1, True), (2, False), (None, False)])
+async def test_an_account_takes_only_sets_whose_messages_it_is_known_to_see(
+    database, raw, worker, add, visible_from, taken
+):
+    await add(1)
+    await raw.execute("UPDATE memberships SET visible_from = $1 WHERE channel_id = 1", visible_from)
+    claim = await claim_next(database, ADA, worker)
+    assert (claim is not None) is taken

@@ -16,7 +16,7 @@ _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready'), ('+2', 'ready');
     INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'source', 'channel', true);
     INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES (2, 'library', 'channel', true);
-    INSERT INTO memberships (account_id, channel_id, can_post) SELECT a.id, c.id, true FROM accounts a, channels c;
+    INSERT INTO memberships (account_id, channel_id, can_post, visible_from) SELECT a.id, c.id, true, 0 FROM accounts a, channels c;
 """
 _SET = """
     WITH made AS (

@@ -18,7 +18,7 @@ _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready');
     INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'source', 'channel', true);
     INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES (2, 'library', 'channel', true);
-    INSERT INTO memberships (account_id, channel_id) SELECT a.id, c.id FROM accounts a, channels c;
+    INSERT INTO memberships (account_id, channel_id, visible_from) SELECT a.id, c.id, 0 FROM accounts a, channels c;
     WITH made AS (
         INSERT INTO archive_sets (channel_id, name, format, state, part_count, total_size, lead_document_id, posted_at)
         VALUES (1, '1.zip', 'zip', 'ready', 1, 10, 7, now()) RETURNING id

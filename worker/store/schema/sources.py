@@ -54,7 +54,6 @@ memberships = Table(
     reference("channel_id", "channels", on_delete="CASCADE"),
     flag("can_read", default=True),
     flag("can_post"),
-    flag("sees_history", default=True),
     Column("visible_from", Integer),
     now_column("checked_at"),
     PrimaryKeyConstraint("account_id", "channel_id"),
