@@ -10,13 +10,15 @@ import math
 import re
 
 from worker.domain.calls import Flood, FloodKind
-from worker.errors import BusyError, NotBeforeError
+from worker.errors import BusyError, DiskFullError, NotBeforeError
 
 _NAMED = re.compile(r"\b(FLOOD_PREMIUM_WAIT|FLOOD_WAIT|SLOWMODE_WAIT)(?:_(\d+))?", re.IGNORECASE)
 _TOLD = re.compile(r"\bwait of (\d+) seconds?\b", re.IGNORECASE)
 _UNKNOWN_LENGTH = 60
 
 
+# Waits that are asked for by our own disk and our own fleet.
+_NOT_TELEGRAMS = (BusyError, DiskFullError)
 _TYPED = {
     "FloodWait": FloodKind.FLOOD,
     "FloodPremiumWait": FloodKind.PREMIUM,
@@ -27,7 +29,7 @@ _TYPED = {
 def recognise(error: BaseException) -> Flood | None:
     """Say which wait an error asks for, if any."""
     flood = _typed(error) or read(str(error))
-    if flood is None and isinstance(error, NotBeforeError) and not isinstance(error, BusyError):
+    if flood is None and isinstance(error, NotBeforeError) and not isinstance(error, _NOT_TELEGRAMS):
         return Flood(FloodKind.FLOOD, max(1, math.ceil(error.seconds)))
     return flood
 

@@ -75,6 +75,12 @@ async def _finish(deps: Deps, begun: Begun) -> str:
         except FleetError as error:
             await give_back(deps, claim, error)
             raise
+        except Exception as bug:
+            # One upload that meets a bug must not keep the account from all the others.
+            log.exception("intent.broke", upload=begun.upload_id)
+            told = SetFailedError(f"internal error: {bug!r}", remedy="please report this")
+            await give_back(deps, claim, told)
+            raise told from bug
         finally:
             await tidy(deps, claim)
 

@@ -7,7 +7,9 @@ one of them and the account's row still names this owner; until then whoever ask
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from worker.errors import LeaseLostError, RetryableError
 from worker.log import get_logger
@@ -15,7 +17,7 @@ from worker.store.leases import END_SILENT_OWNER, RENEW, Tenure
 from worker.store.locks import LockSession
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 log = get_logger(__name__)
 K = TypeVar("K", int, bytes)
@@ -31,6 +33,7 @@ class AccountLocks:
         self._session = session
         self._contents: set[bytes] = set()
         self._guests: set[int] = set()
+        self._undoing: set[asyncio.Task[None]] = set()
         self._settled = asyncio.Event()
         self._given_up = ""
         self._tenure: Tenure | None = None
@@ -76,20 +79,35 @@ class AccountLocks:
 
     async def try_content(self, content_hash: bytes) -> bool:
         """Become the only one that may publish this content, or learn at once that another one may."""
-        return await self._try(content_hash, self._contents, LockSession.try_content)
+        return await self._try(
+            content_hash, self._contents, LockSession.try_content, LockSession.release_content
+        )
 
     async def try_account(self, account_id: int) -> bool:
         """Hold another account too, as whoever finishes its work must, or learn at once that it is run."""
-        return await self._try(account_id, self._guests, LockSession.try_account)
+        return await self._try(account_id, self._guests, LockSession.try_account, LockSession.release_account)
 
-    async def _try(self, key: K, held: set[K], ask: Callable[[LockSession, K], Awaitable[bool]]) -> bool:
+    async def _try(
+        self,
+        key: K,
+        held: set[K],
+        ask: Callable[[LockSession, K], Coroutine[Any, Any, bool]],
+        release: Callable[[LockSession, K], Awaitable[None]],
+    ) -> bool:
         # Advisory locks are re-entrant within a session: asking twice would succeed twice.
         while key not in held:
             session = await self.certain()
+            asking = asyncio.create_task(ask(session, key))
             try:
-                granted = await ask(session, key)
+                granted = await asyncio.shield(asking)
             except LeaseLostError:
                 continue
+            except asyncio.CancelledError:
+                # It may be granted all the same, and nobody would know of it.
+                undoing = asyncio.create_task(_undo(asking, functools.partial(release, session, key)))
+                self._undoing.add(undoing)
+                undoing.add_done_callback(self._undoing.discard)
+                raise
             if session is not self._session or session.lost.is_set():
                 # Granted by a connection that is gone by the time its answer is heard.
                 continue
@@ -111,7 +129,8 @@ class AccountLocks:
     async def _release(self, key: K, release: Callable[[LockSession, K], Awaitable[None]]) -> None:
         if not self.in_doubt:
             try:
-                await release(self._session, key)
+                # A lock that is on its way back goes back, whatever becomes of who gave it.
+                await asyncio.shield(release(self._session, key))
             except LeaseLostError as error:
                 log.info("lock.gone_with_its_connection", reason=str(error))
 
@@ -179,3 +198,10 @@ async def _hold_again(session: LockSession, account_ids: set[int], contents: set
     for content_hash in contents:
         if not await session.try_content(content_hash):
             raise RetryableError("another session holds the lock of a content")
+
+
+async def _undo(asking: asyncio.Task[bool], release: Callable[[], Awaitable[None]]) -> None:
+    """Give back what is granted to somebody who no longer waits for it."""
+    with contextlib.suppress(LeaseLostError):
+        if await asking:
+            await release()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from worker.errors import FenceLostError
+from worker.errors import BusyError, FenceLostError
 from worker.store.disk import note_written
 
 if TYPE_CHECKING:
@@ -148,10 +148,16 @@ _RELEASE_OWN = text(f"""
 """)
 
 
+_LOOK_AGAIN_SECONDS = 1.0
+
+
 async def mark_duplicate(database: Database, claim: Claim, package_id: int) -> None:
-    """These bytes are published already, as this package."""
+    """These bytes are published already, as this package; ``BusyError`` if it is withdrawn by now."""
     async with database.transaction("sets.duplicate") as connection:
         await require_claim(connection, claim)
+        query = text("SELECT 1 FROM packages WHERE id = :package AND state = 'published' FOR SHARE")
+        if (await connection.execute(query, {"package": package_id})).one_or_none() is None:
+            raise BusyError(f"package {package_id} is being withdrawn", seconds=_LOOK_AGAIN_SECONDS)
         values = {"state": "duplicate", "package": package_id, "set": claim.set_id}
         await connection.execute(_TO_PACKAGE, values)
 

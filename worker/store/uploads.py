@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
-from worker.errors import FenceLostError
+from worker.errors import BusyError, FenceLostError
 from worker.store.sets import require_claim
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ _INSERT = text("""
     INSERT INTO uploads (content_hash, set_id, account_id, destination_id, floor_id, total_size)
     VALUES (:hash, :set, :account, :destination, :floor, :total) RETURNING id
 """)
+_IS_PUBLISHED = text("SELECT 1 FROM packages WHERE content_hash = :hash AND state = 'published'")
+_LOOK_AGAIN_SECONDS = 1.0
 _INSERT_PART = text("""
     INSERT INTO upload_parts (upload_id, ordinal, file_name, byte_offset, byte_length, random_id, caption)
     VALUES (:upload, :ordinal, :name, :offset, :length, :random_id, :caption)
@@ -106,7 +109,11 @@ async def create_intent(
     content_hash: bytes,
     parts: Sequence[IntentPart],
 ) -> Intent:
-    """Commit what is about to be sent."""
+    """Commit what is about to be sent; ``BusyError`` if another account has begun or published it meanwhile.
+
+    The content's lock may have been lost and regained since the caller looked, with somebody else's whole
+    upload in between.
+    """
     values = {
         "hash": content_hash,
         "set": claim.set_id,
@@ -117,7 +124,13 @@ async def create_intent(
     }
     async with database.transaction("uploads.intent") as connection:
         await require_claim(connection, claim)
-        upload_id = (await connection.execute(_INSERT, values)).scalar_one()
+        try:
+            upload_id = (await connection.execute(_INSERT, values)).scalar_one()
+        except IntegrityError as error:
+            raise BusyError("another account has begun to publish it", seconds=_LOOK_AGAIN_SECONDS) from error
+        # After the insert, which waits for whoever is just ending an upload of the same content.
+        if (await connection.execute(_IS_PUBLISHED, {"hash": content_hash})).one_or_none() is not None:
+            raise BusyError("another account has just published it", seconds=_LOOK_AGAIN_SECONDS)
         await insert_parts(connection, upload_id, parts)
         return await load(connection, upload_id)
 

@@ -199,6 +199,11 @@ class Connections:
             await session.stop()
             raise session.broken or RetryableError("Telegram does not answer") from None
         except FleetError:
+            session.abort()
+            raise
+        except asyncio.CancelledError:
+            # Nobody may be left with an open session of an account that is about to be given up.
+            session.abort()
             raise
         except Exception as error:
             # The library maps refusals at the start of a session to classes of its own.
@@ -226,10 +231,14 @@ class Connections:
 
     async def close(self) -> None:
         """Close every connection; returns when all of them are down."""
-        await self._porter.close()
         main, self.main = self.main, None
-        if main is not None:
-            try:
+        try:
+            await self._porter.close()
+            if main is not None:
                 await main.stop()
-            except Exception as error:  # noqa: BLE001 - what is closed need not be closed well
-                log.warning("telegram.close_failed", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - what is closed need not be closed well
+            log.warning("telegram.close_failed", error=repr(error))
+        finally:
+            # Cancelled on the way, it must be down all the same: the account is about to be given up.
+            if main is not None:
+                main.abort()

@@ -15,7 +15,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError, NotBeforeError, RetryableError
+from worker.errors import (
+    AccountUnusableError,
+    DiskFullError,
+    FleetError,
+    LeaseLostError,
+    NotBeforeError,
+    RetryableError,
+)
 from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError, open_all, seal_all
 from worker.telegram.inbox import TOGETHER, Inbox
@@ -244,7 +251,7 @@ class Porter:
         route.failures = 0
         self._answered += answered
         for refused, _, error in answered:
-            if isinstance(error, NotBeforeError) and "PREMIUM" not in error.what:
+            if _is_flood(error) and "PREMIUM" not in str(error):
                 held = [each for each in route.pending if each.call.method == refused.call.method]
                 for request in held:
                     route.pending.remove(request)
@@ -291,3 +298,8 @@ def _resolve(answered: list[Answered]) -> None:
             request.answer.set_exception(error)
         else:
             request.answer.set_result(result)
+
+
+def _is_flood(error: BaseException | None) -> bool:
+    """Whether Telegram asks for a wait; a full disk of ours does not stop other parts."""
+    return isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)

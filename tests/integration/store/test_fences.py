@@ -7,7 +7,7 @@ import pytest
 from claims import claim_next
 
 from worker.domain.listing import Entry
-from worker.errors import FenceLostError
+from worker.errors import BusyError, FenceLostError
 from worker.store import metadata, open_intents, packages, sets, uploads, workers
 from worker.store.uploads import IntentPart
 
@@ -208,3 +208,30 @@ async def test_a_run_whose_lease_was_lost_is_closed_by_the_next_one_and_by_the_s
     await workers.stopped(database, following)
     assert await workers.bury_dead_workers(database, 30) == 1
     assert await raw.fetch("SELECT id FROM runs WHERE ended_at IS NULL") == []
+
+
+async def test_no_intent_is_made_for_a_content_that_was_published_since_the_look(database, raw, worker):
+    await _add_set(raw, 1)
+    await _add_set(raw, 2)
+    first = await claim_next(database, 1, worker)
+    late = await claim_next(database, 2, worker)
+    intent = await _intend(database, first)
+    with pytest.raises(BusyError):
+        await _intend(database, late, account_id=2)
+    await uploads.mark_sent(database, intent, 0, message_id=7, document_id=8)
+    await packages.record_stub(database, first, await uploads.reload(database, intent), None)
+    with pytest.raises(BusyError):
+        await _intend(database, late, account_id=2)
+
+
+async def test_nothing_becomes_a_duplicate_of_a_package_that_is_withdrawn_by_now(database, raw, worker):
+    await _add_set(raw, 1)
+    await _add_set(raw, 2)
+    first = await claim_next(database, 1, worker)
+    other = await claim_next(database, 2, worker)
+    intent = await _intend(database, first)
+    await uploads.mark_sent(database, intent, 0, message_id=7, document_id=8)
+    package_id = await packages.record_stub(database, first, await uploads.reload(database, intent), None)
+    await raw.execute("UPDATE packages SET state = 'withdrawn', withdrawn_at = fleet_now()")
+    with pytest.raises(BusyError):
+        await sets.mark_duplicate(database, other, package_id)

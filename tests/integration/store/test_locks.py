@@ -7,6 +7,7 @@ import pytest
 from manual_clock import settle
 
 from worker.errors import LeaseLostError, RetryableError
+from worker.store.account_locks import AccountLocks
 from worker.store.locks import LockSession
 
 HASH = bytes(range(32))
@@ -74,3 +75,18 @@ async def test_a_connection_that_does_not_answer_in_time_is_given_up(database_ur
 async def test_no_server_is_a_reason_to_try_again(unused_tcp_port):
     with pytest.raises(RetryableError):
         await LockSession.open(f"postgresql://x:y@127.0.0.1:{unused_tcp_port}/z", answer_within=1)
+
+
+async def test_a_lock_that_is_granted_to_somebody_who_was_cancelled_goes_back(two, database_url):
+    locks = await AccountLocks.open(database_url, 1, answer_within=5)
+    asking = asyncio.create_task(locks.try_content(HASH))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    # Whatever was queued behind it is answered after it.
+    assert await locks.try_content(HASH[::-1])
+    async with asyncio.timeout(5):
+        while not await two[0].try_content(HASH):  # noqa: ASYNC110 - the server has no event to wait for
+            await asyncio.sleep(0.01)
+    await locks.close()

@@ -11,7 +11,7 @@ from manual_clock import ManualClock, settle
 
 from worker.config.settings import RateLimitSettings
 from worker.domain.calls import Adaptation, Call, Flood, FloodKind, Pace
-from worker.errors import BusyError, NotBeforeError, UserError
+from worker.errors import BusyError, DiskFullError, NotBeforeError, UserError
 from worker.flow.flood import read, recognise
 from worker.flow.gap import Gap
 from worker.flow.limits import DEFAULT, Limits
@@ -125,6 +125,7 @@ class FloodWait(Exception):  # noqa: N818 - the library's name
         (type("SlowmodeWait", (FloodWait,), {})(8), Flood(FloodKind.SLOWMODE, 8)),
         (NotBeforeError("420 something new", seconds=33.2), Flood(FloodKind.FLOOD, 34)),
         (BusyError("the hash is busy", seconds=5), None),
+        (DiskFullError("the disk took no more", seconds=60), None),
         (UserError("CHAT_WRITE_FORBIDDEN"), None),
     ],
 )
