@@ -14,6 +14,7 @@ from worker.errors import (
     NoAccessError,
     NotBeforeError,
     SetFailedError,
+    SourceGoneError,
 )
 from worker.log import bound, get_logger
 from worker.pipeline.claim import release_disk
@@ -66,6 +67,9 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
 
 
 async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str:
+    if not claim.parts:
+        # Deleted at the source while the set was published; then the package was deleted as well.
+        raise SourceGoneError(f"the messages of {claim.name} are gone", remedy="post it again")
     # What would end in a wait or a duplicate is found out before the bytes are moved, not after.
     if (package_id := await known_package(deps, claim)) is not None:
         await mark_duplicate(deps.database, claim, package_id)
