@@ -18,6 +18,10 @@ TOUCHED = {"accounts": {"worker_id", "lease_epoch", "lease_until", "updated_at"}
 SEEN = {"memberships": {"checked_at"}, "peers": {"updated_at"}}
 
 
+# Each takes many seconds of real leases and real processes; `make crash` runs them.
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture
 async def world(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as opened:

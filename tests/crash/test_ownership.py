@@ -10,7 +10,8 @@ import pytest
 from breakable_line import line_to
 from world import LEASE_SECONDS, PHONES, World, open_world
 
-pytestmark = pytest.mark.timeout(240)
+# Each takes many seconds of real leases and real processes; `make crash` runs them.
+pytestmark = [pytest.mark.timeout(240), pytest.mark.long]
 
 FOUR = tuple(f"+1000000000{number}" for number in range(1, 5))
 # Two hosts, as the ledger sees them.

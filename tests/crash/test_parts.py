@@ -9,6 +9,9 @@ from world import PHONES, open_world
 
 from worker.domain.marker import find_marker
 
+# Each takes many seconds of real leases and real processes; `make crash` runs them.
+pytestmark = pytest.mark.long
+
 ONE = ("--account", PHONES[0])
 MIB = 1024 * 1024
 SPLIT = {"WORKER_TRANSFER__STANDARD_LIMIT_MIB": "1", "WORKER_TRANSFER__PREMIUM_LIMIT_MIB": "2"}

@@ -11,7 +11,7 @@ import pytest
 from scenarios import RUN
 from world import PHONES, open_world
 
-SEEDS = int(os.environ.get("CRASH_SEEDS", "3"))
+SEEDS = int(os.environ.get("CRASH_SEEDS", "2"))
 # Where a kill hurts most; the Nth reach is drawn too.
 PLACES = (
     "db.scan.page",
