@@ -157,6 +157,7 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         assert expected - reached == set()
 
 
+@pytest.mark.long
 async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"

@@ -1,5 +1,6 @@
 """A worker that is killed in the middle of a large archive goes on where it was."""
 
+import pytest
 from world import PHONES, open_world
 
 MIB = 1 << 20
@@ -21,6 +22,7 @@ async def test_a_killed_download_is_gone_on_with_and_less_than_a_tenth_is_fetche
         await world.check_invariants()
 
 
+@pytest.mark.long
 async def test_a_download_killed_again_and_again_still_ends(tmp_path, database_url):
     async with open_world(tmp_path, database_url, "--record-all-calls") as world:
         await world.post_archive(world.sources[0], size=24 * MIB)

@@ -91,6 +91,7 @@ async def test_the_taker_uses_another_copy_when_it_cannot_read_the_source(world)
     assert states == ["ready", "indexed"], "the other copy waits for somebody who reads it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "place",
     [

@@ -181,6 +181,7 @@ async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     assert await _states(place) == {"01": "ready"}
 
 
+@pytest.mark.long
 async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
@@ -191,6 +192,7 @@ async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
     assert [call["ok"] for call in await place.admin.calls("auth.logOut")] == [True]
 
 
+@pytest.mark.long
 async def test_the_key_changes_under_running_workers(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))

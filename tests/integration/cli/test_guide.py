@@ -1,5 +1,7 @@
 """The guide's commands, run in their order by somebody who has nothing but the guide."""
 
+import asyncio
+import contextlib
 import os
 import re
 import shlex
@@ -7,8 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from worker_command import worker
-from world import Telegram
+from world import Telegram, Workers
 
 from worker.sandbox.admin_client import SandboxAdmin
 
@@ -48,23 +49,25 @@ async def test_the_commands_of_the_guide_do_what_it_says(tmp_path, telegram, dat
     code = tmp_path / "code"
     code.write_text("12345")
     settings = {
-        "database_url": database_url,
-        "secret_key": "A" * 43 + "=",
-        "data_dir": tmp_path / "data",
-        "telegram__api_id": 1,
-        "telegram__api_hash": "0" * 32,
-        "telegram__host": telegram.facts["host"],
-        "telegram__port": telegram.facts["port"],
-        "telegram__public_key": telegram.facts["public_key"],
-        "rate_limits__profile": "relaxed",
+        "WORKER_DATABASE_URL": database_url,
+        "WORKER_SECRET_KEY": "A" * 43 + "=",
+        "WORKER_DATA_DIR": str(tmp_path / "data"),
+        "WORKER_TELEGRAM__API_ID": "1",
+        "WORKER_TELEGRAM__API_HASH": "0" * 32,
+        "WORKER_TELEGRAM__HOST": telegram.facts["host"],
+        "WORKER_TELEGRAM__PORT": str(telegram.facts["port"]),
+        "WORKER_TELEGRAM__PUBLIC_KEY": telegram.facts["public_key"],
+        "WORKER_RATE_LIMITS__PROFILE": "relaxed",
     }
     said = {}
-    for arguments in commands():
-        # Nobody sits at the terminal to type the code.
-        typed = ["--code-file", str(code)] if arguments[:2] == ["accounts", "add"] else []
-        ended = await worker(*arguments, *typed, cwd=tmp_path, **settings)
-        assert ended.code == 0, f"worker {' '.join(arguments)}: {ended.err or ended.out}"
-        said[" ".join(arguments)] = ended.out
+    with contextlib.closing(Workers(tmp_path)) as workers:
+        for arguments in commands():
+            # Nobody sits at the terminal to type the code.
+            typed = ["--code-file", str(code)] if arguments[:2] == ["accounts", "add"] else []
+            where = [str(tmp_path / each) if each == "restored" else each for each in arguments]
+            ended = await asyncio.to_thread(workers.wait, workers.start(*where, *typed, env=settings))
+            said[" ".join(arguments)] = workers.logs[-1].read_text()
+            assert ended == {"exit": 0}, f"worker {' '.join(arguments)}: {workers.logs[-1].read_text()}"
     assert "castle.zip" in said["packages list"]
     assert "castle.zip" in said["packages search castle"]
     assert (tmp_path / "restored" / "castle.zip").read_bytes() == (tmp_path / "castle.zip").read_bytes()
