@@ -56,7 +56,8 @@ async def test_a_content_is_locked_on_a_connection_that_nothing_else_uses(world)
             "SELECT application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
             " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND a.datname = current_database()"
         )
-        assert [row["application_name"] for row in rows] == ["archive-fleet locks"]
+        (row,) = rows
+        assert row["application_name"].startswith("archive-fleet locks ")
     await world.drain()
     await world.check_invariants()
 
@@ -64,15 +65,15 @@ async def test_a_content_is_locked_on_a_connection_that_nothing_else_uses(world)
 async def test_an_open_intent_of_another_account_is_waited_for_by_name_and_longer_each_time(world):
     async with _held(world, "db.uploads.intent:after:1"):
         pass
-    await world.fetch("UPDATE uploads SET created_at = created_at - interval '1 hour'")
-    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
-    row = await _set_of(world, "same bytes.zip")
-    assert row["state"] == "ready"
-    assert row["reason"].startswith("waiting for account ")
-    (wait,) = await world.fetch(
-        "SELECT extract(epoch FROM max(not_before) - fleet_now()) AS seconds FROM archive_sets"
-    )
-    assert 3500 < wait["seconds"] < 3700
+    waits = []
+    for _ in range(2):
+        await world.fetch("UPDATE archive_sets SET not_before = fleet_now() WHERE name = 'same bytes.zip'")
+        assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+        row = await _set_of(world, "same bytes.zip")
+        assert row["state"] == "ready"
+        assert row["reason"].startswith("waiting for account ")
+        waits += await world.fetch("SELECT waits FROM archive_sets WHERE name = 'same bytes.zip'")
+    assert 0 < waits[0]["waits"] < waits[1]["waits"]
     # The end of the upload wakes whoever waits for it.
     await world.drain()
     await world.check_invariants()

@@ -67,7 +67,7 @@ async def test_resuming_what_was_not_paused_says_so(fleet_url):
     [
         (["pause", "--account", "nobody"], ["there is no account nobody", "worker status"]),
         (["resume", "--account", "+19998887766"], ["there is no account +1•••••••66"]),
-        (["pause", "--channel", "@nowhere"], ["no account has seen a channel @nowhere", "exact title"]),
+        (["pause", "--channel", "@nowhere"], ["no account has seen a channel", "@nowhere", "exact title"]),
         (["pause", "--for", "soon"], ["'soon' is not a time", "2h"]),
         (["pause", "--for", "0m"], ["'0m' is not a time"]),
     ],

@@ -53,7 +53,7 @@ async def test_g14_a_pause_takes_effect_before_the_next_page(world, database):
 
     async def messages_seen() -> int:
         rows = await world.fetch("SELECT messages_seen FROM scan_cursors ORDER BY id LIMIT 1")
-        return rows[0]["messages_seen"]
+        return rows[0]["messages_seen"] if rows else 0
 
     async def has_read_a_page():
         return await messages_seen() > 0
