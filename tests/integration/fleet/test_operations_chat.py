@@ -127,7 +127,7 @@ async def test_a_flood_of_reports_holds_up_no_archive(world, chat):
 async def test_a_set_that_is_given_up_is_a_message_of_its_own(world, chat):
     path = await world.post_archive(world.sources[0])
     # Its headers can be read, and then its bytes cannot.
-    killed = await world.run("run", "--once", *ONE_ACCOUNT, faults="kill=db.sets.claim:after:1")
+    killed = await world.run("run", "--once", *ONE_ACCOUNT, faults="kill=workspace.open:before:1")
     assert killed == {"signal": 9}
     await world.admin.add_rule("upload.getFile", "error", code=400, text="FILE_ID_INVALID", count=0)
     ended, log = await _run(world, chat, *ONE_ACCOUNT, FLEET__MAX_ATTEMPTS=1)
