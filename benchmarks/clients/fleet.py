@@ -10,6 +10,7 @@ from conversation import begin, converse
 
 from worker.clock import SystemClock
 from worker.errors import RetryableError
+from worker.telegram.authorising import request_code, sign_in
 from worker.telegram.client import Server, trust_public_key
 from worker.telegram.gateway import Gateway
 from worker.telegram.transfer import DOWN_BYTES, Download, Upload
@@ -47,8 +48,8 @@ async def main(given):
     server = Server(1, "0" * 32, given["host"], given["port"])
     gateway = Gateway(server, permission=Unpaced(), deadline=30)
     await gateway.connect()
-    code_hash = await gateway.request_code(given["phone"])
-    await gateway.sign_in(given["phone"], code_hash, given["code"])
+    code_hash = await request_code(gateway, server, given["phone"])
+    await sign_in(gateway, given["phone"], code_hash, given["code"])
     channels = await gateway.channels()
     (source,) = [each.ref for each in channels if each.ref.telegram_id == given["channel_id"]]
     random_ids = itertools.count(1)

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from worker.cli.opening import Opened, opened, readable_errors, upgrade_embedded
+from worker.cli.doctor_accounts import check_accounts
+from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.status.health import Check, Verdict, check_database, check_host
@@ -51,7 +52,11 @@ async def _examine(place: Opened) -> list[Check]:
     await check_server(place.address)
     checks = await check_database(place.address)
     checks += await check_host(settings.data_dir, settings.transfer.min_free_mib)
-    return [*checks, _check_secret_key(place)]
+    checks.append(_check_secret_key(place))
+    if all(check.verdict is not Verdict.FAILURE for check in checks):
+        async with database(place.address) as opened_database:
+            checks += await check_accounts(opened_database, secret_keys(settings))
+    return checks
 
 
 def _check_secret_key(place: Opened) -> Check:

@@ -110,7 +110,7 @@ async def gateway_of(process: Process, account: Account, lease: Lease, session: 
         dc_id=session.dc_id,
         auth_key=session.auth_key,
         other_keys=OtherKeys(dict(session.other_keys), keeper),
-        on_update=process.wake.set,
+        on_update=process.wake.ring,
         tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
     )

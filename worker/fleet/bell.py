@@ -12,11 +12,12 @@ class Ring:
     def __init__(self, event: asyncio.Event) -> None:
         self._event = event
 
-    async def within(self, seconds: float) -> None:
-        """Return when the bell rings, or after so many seconds."""
+    async def within(self, seconds: float) -> bool:
+        """Wait for the ring, so many seconds at most; whether it came."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()
+        return self._event.is_set()
 
 
 class Bell:

@@ -31,7 +31,7 @@ async def wake_when_resumed(process: Process) -> None:
                 continue
             # Blocks are announced on the same channel: those must not set every account scanning.
             if before - pauses:
-                process.wake.set()
+                process.wake.ring()
             before = pauses
     finally:
         listening.cancel()

@@ -59,24 +59,13 @@ class Process:
     bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    # Rings when something was posted, a pause is over, or the process stops.
+    wake: Bell = field(default_factory=Bell)
 
     def stop(self) -> None:
         """Begin nothing new."""
         self.stopping.set()
-        self.wake.set()
-
-    async def wait_for_work(self, seconds: float) -> bool:
-        """Sleep until something was posted, the time is over, or the process stops; whether it was woken."""
-        if self.stopping.is_set():
-            return True
-        woken = False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                woken = await self.wake.wait()
-        if not self.stopping.is_set():
-            self.wake.clear()
-        return woken
+        self.wake.ring()
 
 
 def open_sealer(settings: Settings) -> Sealer:

@@ -33,6 +33,8 @@ class Rounds:
         self._deps = deps
         self._once = once
         self._scan_at = process.clock.monotonic()
+        # The ring since the last scan began: what was posted while it ran is read by another one.
+        self._ring = process.wake.next_ring()
         self._scanning = False
         self._told: str | None = None
         self._looked_at = float("-inf")
@@ -75,13 +77,16 @@ class Rounds:
         """Sleep until a set or a scan is due, something was posted, or ``longest`` seconds are over."""
         due = await seconds_to_next(self._deps.database, self._deps.account.id)
         seconds = min(self._until_scan(), longest, *([due] if due is not None else []))
-        if await self._process.wait_for_work(max(_SHORTEST_REST_SECONDS, seconds)):
+        if not self._process.stopping.is_set() and await self._ring.within(
+            max(_SHORTEST_REST_SECONDS, seconds)
+        ):
             self._scan_at = self._process.clock.monotonic()
 
     async def _keep_scanning(self) -> None:
         while not self._process.stopping.is_set():
             if (left := self._until_scan()) > 0:
-                await self._process.wait_for_work(left)
+                await self._ring.within(left)
+            self._ring = self._process.wake.next_ring()
             self._scanning = True
             await scan_all(self._process, self._deps)
             # Accounts that were started together need not come back together.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fake_postgres import fake_postgres, greeting, refusal
+from fleet_rows import execute
 from pooler import pgbouncer
 from sqlalchemy.engine import make_url
 from worker_command import worker
@@ -17,7 +18,18 @@ from worker_command import worker
 from worker.config.load import setting_names
 
 _KEY = base64.b64encode(bytes(32)).decode()
-_CHECKS = ["database", "schema", "pooling", "durability", "clock", "disk", "aes", "tools", "secret key"]
+_CHECKS = [
+    "database",
+    "schema",
+    "pooling",
+    "durability",
+    "clock",
+    "disk",
+    "aes",
+    "tools",
+    "secret key",
+    "accounts",
+]
 
 
 def _assert_one_line(ended, *parts):
@@ -145,3 +157,17 @@ async def test_a_transaction_pooler_before_the_database_is_a_failure(database_ur
     _assert_one_line(ended, "a transaction pooler stands before the database", "connect directly")
     verdicts = {check["name"]: check["verdict"] for check in json.loads(ended.out)["checks"]}
     assert [name for name, verdict in verdicts.items() if verdict == "failure"] == ["pooling"]
+
+
+async def test_accounts_that_wait_and_sessions_that_no_key_opens_are_named(database_url, tmp_path):
+    await execute(
+        database_url,
+        """
+        INSERT INTO accounts (phone, state) VALUES ('+10000000001', 'needs_login');
+        INSERT INTO account_keys (account_id, dc_id, is_main, key_id, sealed_key) VALUES (1, 2, true, 'lost', '')
+        """,
+    )
+    ended = await worker("doctor", "--json", database_url=database_url, secret_key=_KEY, data_dir=tmp_path)
+    accounts, sessions = json.loads(ended.out)["checks"][-2:]
+    assert accounts["remedy"] == "run: worker accounts login 1"
+    assert (sessions["verdict"], ended.code) == ("failure", 2)

@@ -15,6 +15,7 @@ from worker.clock import SystemClock
 from worker.domain.calls import Activity, Call, FloodReport, Verdict
 from worker.flow.governor import Governor
 from worker.flow.parts import BlockCache, FileParts
+from worker.telegram.authorising import request_code, sign_in
 from worker.telegram.client import Server, trust_public_key
 from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
@@ -163,8 +164,8 @@ async def open_desk(sandbox: RunningSandbox, phone: str, folder: Path, *, deadli
     gateway = Gateway(server, permission=permission, deadline=deadline, bounds=TransferBounds(**bounds))
     await gateway.connect()
     try:
-        code_hash = await gateway.request_code(phone)
-        await gateway.sign_in(phone, code_hash, "12345")
+        code_hash = await request_code(gateway, server, phone)
+        await sign_in(gateway, phone, code_hash, "12345")
         yield Desk(sandbox, gateway, permission, phone, made["channel_id"], folder)
     finally:
         await gateway.close()
