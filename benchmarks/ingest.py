@@ -11,6 +11,7 @@ workspace never holds more than the sets in flight. Paces are relaxed: they woul
 
 import argparse
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
@@ -124,12 +125,12 @@ async def prepare(telegram: Telegram, address: str, archives: list[Path]) -> Non
 
 
 def disk_use(folder: Path) -> int:
+    """What the files take up; folders that vanish meanwhile take nothing."""
     total = 0
-    for path in folder.rglob("part-*"):
-        try:
-            total += path.stat().st_blocks * 512
-        except FileNotFoundError:
-            continue
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(place) / name).stat().st_blocks * 512
     return total
 
 
@@ -176,7 +177,11 @@ async def work(address: str, home: Path, archives: list[Path], phones: tuple[str
         await prepare(telegram, address, archives)
         env = environment(telegram, address, home / "data") | {"WORKER_FLEET__SETS_IN_FLIGHT": str(sets)}
         workers = [start(phone, env, home) for phone in phones]
-        memory, disk = await asyncio.to_thread(watch, workers, home / "data" / "workspace")
+        try:
+            memory, disk = await asyncio.to_thread(watch, workers, home / "data" / "workspace")
+        finally:
+            for worker in workers:
+                worker.kill()
     return Cost(await seconds_taken(address, len(archives)), memory, disk)
 
 
