@@ -13,6 +13,8 @@ import sys
 import worker.cli.main
 import worker.cli.recover
 import worker.cli.run
+import worker.cli.sandbox
+import worker.sandbox.command
 from worker import faults
 
 

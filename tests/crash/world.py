@@ -1,12 +1,14 @@
 """A Telegram, a database, accounts and channels, and worker processes that may be killed."""
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections import Counter
@@ -33,14 +35,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PHONES = ("+10000000001", "+10000000002")
 SECRET_KEY = "A" * 43 + "="
 LEASE_SECONDS = 2.0
+START_SECONDS = 30.0
 DRAIN_SECONDS = 30.0
 
 
-class Workers:
-    """Starts worker processes by forking from one that has everything imported."""
+class Processes:
+    """Starts commands by forking from a process that has everything imported."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._server = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "fork_server.py")],
             cwd=ROOT,
@@ -49,27 +51,59 @@ class Workers:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._asking = threading.Lock()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be used: nobody waits for an answer that may never come."""
+        return self._server.poll() is None and not self._asking.locked()
+
+    def ask(self, **what) -> dict:
+        with self._asking:
+            self._server.stdin.write(json.dumps(what) + "\n")
+            self._server.stdin.flush()
+            return json.loads(self._server.stdout.readline())
+
+    def start(self, *argv: str, env: dict[str, str], log: Path) -> int:
+        return self.ask(do="start", argv=argv, env=env, log=str(log))["pid"]
+
+    def wait(self, pid: int) -> dict:
+        return self.ask(do="wait", pid=pid)
+
+    def close(self) -> None:
+        self._server.kill()
+        self._server.wait(timeout=10)
+
+
+_processes: list[Processes] = []
+
+
+def processes() -> Processes:
+    """One for all worlds of this test process: what it imports takes longer than most of them."""
+    if not _processes or not _processes[-1].is_free:
+        _processes.append(Processes())
+        atexit.register(_processes[-1].close)
+    return _processes[-1]
+
+
+class Workers:
+    """The worker processes of one world, and their logs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes = processes()
         self.logs: list[Path] = []
 
     def start(self, *argv: str, env: dict[str, str]) -> int:
         log = self._folder / f"run-{len(self.logs):04d}.log"
         self.logs.append(log)
-        return self._ask(do="start", argv=argv, env=env, log=str(log))["pid"]
+        return self._processes.start(*argv, env=env, log=log)
 
     def wait(self, pid: int) -> dict:
-        return self._ask(do="wait", pid=pid)
+        return self._processes.wait(pid)
 
     def until_stopped(self, pid: int) -> dict:
-        return self._ask(do="until_stopped", pid=pid)
-
-    def _ask(self, **what) -> dict:
-        self._server.stdin.write(json.dumps(what) + "\n")
-        self._server.stdin.flush()
-        return json.loads(self._server.stdout.readline())
-
-    def close(self) -> None:
-        self._server.stdin.close()
-        self._server.wait(timeout=10)
+        return self._processes.ask(do="until_stopped", pid=pid)
 
 
 @dataclass
@@ -264,23 +298,35 @@ class Telegram:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder, self._options = folder, options
-        self._process, self.facts = self._start()
+        self._processes = processes()
+        self._starts = 0
+        self.facts = self._start()
 
-    def _start(self) -> tuple[subprocess.Popen, dict]:
-        command = [sys.executable, "-m", "worker.sandbox", "--json", "--state", str(self._folder)]
-        command += self._options
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
-        return process, json.loads(process.stdout.readline())
+    def _start(self) -> dict:
+        self._starts += 1
+        log = self._folder.with_name(f"{self._folder.name}-{self._starts}.log")
+        arguments = ("sandbox", "--json", "--state", str(self._folder), *self._options)
+        self._pid = self._processes.start(*arguments, env={}, log=log)
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+            for line in lines:
+                if line.startswith('{"host"') and line.endswith("\n"):
+                    return json.loads(line)
+            time.sleep(0.02)
+        raise TimeoutError(log.read_text())
 
     def restart(self) -> None:
         """Kill it where it stands, and start it again."""
-        self._process.kill()
-        self._process.wait(timeout=10)
-        self._process, self.facts = self._start()
+        os.kill(self._pid, signal.SIGKILL)
+        self._processes.wait(self._pid)
+        self.facts = self._start()
 
     def close(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(timeout=10)
+        os.kill(self._pid, signal.SIGTERM)
+        # An answer that somebody else still waits for would be taken for ours.
+        if self._processes.is_free:
+            self._processes.wait(self._pid)
 
 
 @contextlib.asynccontextmanager
@@ -288,10 +334,8 @@ async def open_world(
     folder: Path, database_url: str, *sandbox_options: str, phones: Sequence[str] = PHONES
 ) -> AsyncIterator[World]:
     """Some accounts, two sources that all can read, one destination that all can write to."""
-    with (
-        contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram,
-        contextlib.closing(Workers(folder)) as workers,
-    ):
+    workers = Workers(folder)
+    with contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram:
         facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
         world = World(folder, database_url, facts, admin, workers, telegram)

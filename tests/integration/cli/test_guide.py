@@ -1,7 +1,6 @@
 """The guide's commands, run in their order by somebody who has nothing but the guide."""
 
 import asyncio
-import contextlib
 import os
 import re
 import shlex
@@ -60,14 +59,14 @@ async def test_the_commands_of_the_guide_do_what_it_says(tmp_path, telegram, dat
         "WORKER_RATE_LIMITS__PROFILE": "relaxed",
     }
     said = {}
-    with contextlib.closing(Workers(tmp_path)) as workers:
-        for arguments in commands():
-            # Nobody sits at the terminal to type the code.
-            typed = ["--code-file", str(code)] if arguments[:2] == ["accounts", "add"] else []
-            where = [str(tmp_path / each) if each == "restored" else each for each in arguments]
-            ended = await asyncio.to_thread(workers.wait, workers.start(*where, *typed, env=settings))
-            said[" ".join(arguments)] = workers.logs[-1].read_text()
-            assert ended == {"exit": 0}, f"worker {' '.join(arguments)}: {workers.logs[-1].read_text()}"
+    workers = Workers(tmp_path)
+    for arguments in commands():
+        # Nobody sits at the terminal to type the code.
+        typed = ["--code-file", str(code)] if arguments[:2] == ["accounts", "add"] else []
+        where = [str(tmp_path / each) if each == "restored" else each for each in arguments]
+        ended = await asyncio.to_thread(workers.wait, workers.start(*where, *typed, env=settings))
+        said[" ".join(arguments)] = workers.logs[-1].read_text()
+        assert ended == {"exit": 0}, f"worker {' '.join(arguments)}: {workers.logs[-1].read_text()}"
     assert "castle.zip" in said["packages list"]
     assert "castle.zip" in said["packages search castle"]
     assert (tmp_path / "restored" / "castle.zip").read_bytes() == (tmp_path / "castle.zip").read_bytes()
