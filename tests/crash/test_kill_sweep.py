@@ -7,7 +7,7 @@ import pytest
 from scenarios import SCENARIOS, places
 from world import open_world
 
-SHARES = 8
+SHARES = 16
 # Pairs of kills per share of a scenario: one in the run, one in what follows it.
 PAIRS = int(os.environ.get("CRASH_PAIRS", "2"))
 
@@ -15,7 +15,7 @@ PAIRS = int(os.environ.get("CRASH_PAIRS", "2"))
 def _cases():
     for name in SCENARIOS:
         for share in range(SHARES):
-            # Every eighth place of the main scenario is swept whenever tests run; the rest by `make crash`.
+            # Every sixteenth place of the main scenario is swept whenever tests run; the rest by `make crash`.
             marks = () if (name, share) == ("single", 0) else (pytest.mark.long,)
             yield pytest.param(name, share, marks=marks, id=f"{name} {share + 1} of {SHARES}")
 
@@ -28,7 +28,7 @@ async def _recorded(world, scenario, record):
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize(("name", "share"), _cases())
+@pytest.mark.parametrize(("name", "share"), list(_cases()))
 async def test_a_worker_killed_at_any_failpoint_loses_and_doubles_nothing(
     tmp_path, database_url, name, share
 ):

@@ -251,9 +251,9 @@ class Porter:
         route.failures = 0
         self._answered += answered
         for refused, _, error in answered:
-            if _is_flood(error) and "PREMIUM" not in str(error):
-                held = [each for each in route.pending if each.call.method == refused.call.method]
-                for request in held:
+            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)
+            if is_flood and "PREMIUM" not in str(error):
+                for request in [each for each in route.pending if each.call.method == refused.call.method]:
                     route.pending.remove(request)
                     told = RetryableError(f"{request.call.method}: held back by a flood wait")
                     self._answered.append((request, None, told))
@@ -298,8 +298,3 @@ def _resolve(answered: list[Answered]) -> None:
             request.answer.set_exception(error)
         else:
             request.answer.set_result(result)
-
-
-def _is_flood(error: BaseException | None) -> bool:
-    """Whether Telegram asks for a wait; a full disk of ours does not stop other parts."""
-    return isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-import resource
+import re
 import sys
 from pathlib import Path
 
@@ -22,8 +22,13 @@ async def main(given):
         sent = await desk.publish(desk.folder / "part-0")
     with source.open("rb") as file:
         assert digest == sent == hashlib.file_digest(file, "sha256").hexdigest()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    sys.stdout.write(json.dumps({"peak": peak}) + "\n")
+    sys.stdout.write(json.dumps({"peak": _peak_bytes()}) + "\n")
+
+
+def _peak_bytes():
+    """Our own: what getrusage says counts the process that started this one, too."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
 
 
 asyncio.run(main(json.loads(sys.argv[1])))
