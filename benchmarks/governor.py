@@ -32,7 +32,7 @@ from worker.store.database import Database
 from worker.store.embedded import open_cluster
 from worker.store.sealing import Sealer
 from worker.telegram.gateway import Gateway
-from worker.telegram.transfer import DOWN_BYTES, UP_BYTES, download, upload
+from worker.telegram.transfer import DOWN_BYTES, UP_BYTES, Download, Upload
 
 MIB = 1024 * 1024
 PHONE = "+10000000001"
@@ -71,13 +71,26 @@ async def ungoverned(database, settings, clock):  # noqa: ANN001, ANN201, ARG001
     yield Free()
 
 
+class Nowhere:
+    """Takes the last bytes of a file and keeps none of them."""
+
+    def __init__(self, whole: int, size: int) -> None:
+        self._parts = range((whole - size) // DOWN_BYTES, whole // DOWN_BYTES)
+        self.received = 0
+
+    def missing(self) -> range:
+        return self._parts
+
+    def take(self, offset: int, data: memoryview) -> None:  # noqa: ARG002
+        self.received += len(data)
+
+
 class Bench:
     """An account, a channel with one file, and a database."""
 
     def __init__(self, settings: Settings, database: Database, channel: int, message: int, mib: int) -> None:
         self.settings, self.database, self.channel, self.message = settings, database, channel, message
         self.size = mib * MIB
-        self.block = bytes(UP_BYTES)
         self.sealer = Sealer(bytes(32))
         self.account = 0
 
@@ -115,15 +128,13 @@ class Bench:
                 await gateway.close()
 
     async def _move(self, gateway: Gateway, document, size: int) -> None:  # noqa: ANN001
-        received = 0
-        async for block in download(gateway, document, start=document.size - size, in_flight=8):
-            received += len(block)
-        assert received == size
+        async def find():  # noqa: ANN202
+            return document
 
-        async def read(offset: int, length: int) -> bytes:  # noqa: ARG001
-            return self.block[:length]
-
-        await upload(gateway, name="copy.bin", size=size, read=read, in_flight=8)
+        nowhere = Nowhere(document.size, size)
+        await Download(gateway, find, nowhere, lambda _: None).run()
+        assert nowhere.received == size
+        await Upload(gateway, name="copy.bin", size=size, fill=lambda *_: None, moved=lambda _: None).run()
 
     async def own_work(self) -> float:
         """CPU seconds that the governor itself takes for one part."""
@@ -182,7 +193,8 @@ async def run(folder: Path, url: str, mib: int, rounds: int) -> int:
         per_part, watch = await bench.own_work(), await bench.watch()
     await database.close()
     with_it, without = statistics.median(governed), statistics.median(free)
-    parts = mib * MIB // DOWN_BYTES + mib * MIB // UP_BYTES
+    # The hashes of a range are asked for beside it.
+    parts = 2 * (mib * MIB // DOWN_BYTES) + mib * MIB // UP_BYTES
     own, watching = per_part * parts, watch * statistics.median(durations)
     share = (own + watching) / without
     print(f"{mib} MiB down and up: {without:.2f} CPU s without the governor, {with_it:.2f} with it")
