@@ -83,14 +83,12 @@ def discover(*, as_json: bool) -> None:
     default=None,
     help="Whether to archive what its owner has protected from copying.  [default: skip]",
 )
-@click.option("--copy-mode/--no-copy-mode", default=None, help="Send existing files without an upload.")
 def add(
     *,
     channel: str,
     phones: tuple[str, ...],
     category: str | None,
     allow_protected: bool | None,
-    copy_mode: bool | None,
 ) -> None:
     """Read CHANNEL from now on: its id, @name, t.me link or exact title, or an invitation.
 
@@ -112,9 +110,7 @@ def add(
             if category is not None:
                 await roles.set_category(db, found.telegram_id, category.strip() or None)
             again = await roles.take_up(db, found.telegram_id)
-            return again + await roles.set_policy(
-                db, found.telegram_id, allow_protected=allow_protected, copy_mode=copy_mode
-            )
+            return again + await roles.set_policy(db, found.telegram_id, allow_protected=allow_protected)
 
         again = asyncio.run(_on_database(place, decide))
         line = f"; {again} archives that were skipped are in line again" if again else ""
@@ -237,7 +233,6 @@ def _row(channel: KnownChannel) -> dict[str, object]:
         "category": channel.category,
         "protected": channel.is_protected,
         "allow_protected": channel.allow_protected,
-        "copy_mode": channel.copy_mode,
         "readers": channel.readers,
         "posters": channel.posters,
         "topics": channel.topics,
