@@ -7,10 +7,10 @@ WORKDIR /src
 # What changes seldom comes first, so that its layer is kept.
 COPY requirements/ requirements/
 RUN python -m venv /opt/worker \
- && /opt/worker/bin/pip install --require-hashes -r requirements/run.txt \
- && /opt/worker/bin/pip install --require-hashes -r requirements/fast.txt \
+ && /opt/worker/bin/pip install --require-hashes --no-deps -r requirements/run.txt \
+ && /opt/worker/bin/pip install --require-hashes --no-deps -r requirements/fast.txt \
  && python -m venv /opt/build \
- && /opt/build/bin/pip install --require-hashes -r requirements/build.txt
+ && /opt/build/bin/pip install --require-hashes --no-deps -r requirements/build.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY alembic/ alembic/
 COPY worker/ worker/

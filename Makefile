@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The locks name everything. Without --no-deps, pip resolves a dependency that has extras past its pin, to whatever is newest.
+PINNED := --require-hashes --no-deps
 # Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
 JOBS ?= 4
 
@@ -22,8 +24,8 @@ $(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.
 	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
-	$(PIP) --require-hashes -r requirements/dev.txt
-	@$(PIP) --require-hashes -r requirements/fast.txt 2>/dev/null || \
+	$(PIP) $(PINNED) -r requirements/dev.txt
+	@$(PIP) $(PINNED) -r requirements/fast.txt 2>/dev/null || \
 	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path may be in use, see: worker doctor"
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)

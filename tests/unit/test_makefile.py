@@ -41,3 +41,11 @@ def test_the_locks_name_no_index_and_pin_every_line_with_hashes():
         pins = re.findall(r"^[a-z0-9].*$", text, re.MULTILINE | re.IGNORECASE)
         assert all("==" in pin and pin.endswith("\\") for pin in pins), lock.name
         assert text.count("--hash=sha256:") >= len(pins), lock.name
+
+
+def test_the_locks_are_installed_as_they_stand_and_nothing_is_resolved_past_them():
+    makefile, dockerfile = (_ROOT / "Makefile").read_text(), (_ROOT / "Dockerfile").read_text()
+    assert re.search(r"^PINNED := --require-hashes --no-deps$", makefile, re.MULTILINE)
+    installs = re.findall(r"^.*-r requirements/.*$", makefile + dockerfile, re.MULTILINE)
+    assert len(installs) >= 5
+    assert all("$(PINNED)" in line or "--require-hashes --no-deps" in line for line in installs)
