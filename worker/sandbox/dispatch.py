@@ -15,6 +15,7 @@ from worker.sandbox.call import Call
 from worker.sandbox.faults import Action, RpcFault
 from worker.sandbox.ledger.accounts import plain
 from worker.sandbox.ledger.journal import CallRecord
+from worker.sandbox.tl import file_chunk
 
 if TYPE_CHECKING:
     from worker.sandbox.connection import Connection
@@ -31,9 +32,9 @@ SILENT_NAMESPACES = {"upload", "help", "auth", "langpack"}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the client gets to see of a call; ``body`` None is silence."""
+    """What the client gets to see of a call, in pieces; ``body`` None is silence."""
 
-    body: bytes | None = None
+    body: tuple[bytes, ...] | None = None
     hang_up: bool = False
     garble: bool = False
     compress: bool = False
@@ -175,6 +176,5 @@ def _written(call: Call, result: Any, action: Action | None) -> Outcome:
             data = bytes([data[0] ^ 0xFF]) + data[1:]
         if action is Action.SHORT:
             data = data[: len(data) // 2]
-        result = raw.types.upload.File(type=result.type, mtime=result.mtime, bytes=data)
-        return Outcome(result.write())
-    return Outcome(call.encode(result), garble=action is Action.CORRUPT, compress=True)
+        return Outcome(file_chunk(result.type.write(), result.mtime, data))
+    return Outcome((call.encode(result),), garble=action is Action.CORRUPT, compress=True)

@@ -127,7 +127,7 @@ async def _call(connection: Connection, session: Session, msg_id: int, query: An
         session.unwanted.discard(msg_id)
         connection.slots.release()
         return
-    answer = rpc_result(msg_id, outcome.body, compress=outcome.compress)
+    answer = rpc_result(msg_id, *outcome.body, compress=outcome.compress)
     session.keep_answer(msg_id, answer)
     connection.post(
         session,

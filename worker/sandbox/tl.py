@@ -13,6 +13,7 @@ from pyrogram.raw.core.primitives.bytes import Bytes
 CONTAINER_ID = 0x73F1F8DC
 CONTAINER_LIMIT = 1020
 RPC_RESULT_ID = 0xF35C6D01
+FILE_ID = 0x096A18D5
 GZIP_ID = 0x3072CFA1
 # Small answers do not shrink; file chunks never pass through here.
 GZIP_FROM = 1024
@@ -91,8 +92,15 @@ def split_container(body: bytes) -> list[tuple[int, int, bytes]] | None:
     return messages
 
 
-def rpc_result(req_msg_id: int, result: bytes, *, compress: bool) -> bytes:
+def file_chunk(kind: bytes, mtime: int, data: bytes) -> tuple[bytes, ...]:
+    """An ``upload.file`` in pieces: its bytes are not copied together until they are packed."""
+    size = len(data)
+    head = bytes([size]) if size < 254 else b"\xfe" + size.to_bytes(3, "little")
+    return Int(FILE_ID, False) + kind + Int(mtime) + head, data, bytes(-(len(head) + size) % 4)
+
+
+def rpc_result(req_msg_id: int, *result: bytes, compress: bool) -> bytes:
     """Return the answer to a call, zipped where the real server zips."""
-    if compress and len(result) >= GZIP_FROM:
-        result = Int(GZIP_ID, False) + Bytes(gzip.compress(result, compresslevel=1))
-    return b"".join((Int(RPC_RESULT_ID, False), Long(req_msg_id), result))
+    if compress and sum(map(len, result)) >= GZIP_FROM:
+        result = (Int(GZIP_ID, False), Bytes(gzip.compress(b"".join(result), compresslevel=1)))
+    return b"".join((Int(RPC_RESULT_ID, False), Long(req_msg_id), *result))

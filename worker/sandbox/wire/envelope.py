@@ -61,17 +61,19 @@ def open_packet(packet: bytes, auth_key: bytes) -> Opened:
 
 def seal(opened: Opened, auth_key: bytes, packed_key_id: bytes) -> bytes | bytearray:
     """Encrypt a message for the client."""
-    packet = bytearray(24)
-    for piece in (
-        opened.salt.to_bytes(8, "little", signed=True),
-        opened.session_id.to_bytes(8, "little", signed=True),
-        opened.msg_id.to_bytes(8, "little", signed=True),
-        opened.seq_no.to_bytes(4, "little"),
-        len(opened.body).to_bytes(4, "little"),
-        opened.body,
-        os.urandom(-(32 + len(opened.body) + 12) % 16 + 12),
-    ):
-        packet += piece
+    # Joined at once, since the body may be a whole file part.
+    packet = bytearray().join(
+        (
+            bytes(24),
+            opened.salt.to_bytes(8, "little", signed=True),
+            opened.session_id.to_bytes(8, "little", signed=True),
+            opened.msg_id.to_bytes(8, "little", signed=True),
+            opened.seq_no.to_bytes(4, "little"),
+            len(opened.body).to_bytes(4, "little"),
+            opened.body,
+            os.urandom(-(32 + len(opened.body) + 12) % 16 + 12),
+        )
+    )
     plain = memoryview(packet)[24:]
     msg_key = _message_key(auth_key[96:128], plain)
     ige.encrypt_in_place([(plain, *_aes(auth_key, msg_key, 8))])
