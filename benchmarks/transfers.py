@@ -39,6 +39,7 @@ MIB = 1 << 20
 CODE = "12345"
 # 5 MB/s per connection, as a line to a distant data centre often is.
 CAPPED_MBPS = 40.0
+FAR_MS = 100
 OPERATIONS = ("down", "up", "publish")
 
 
@@ -51,14 +52,27 @@ class Peer:
     requirements: tuple[str, ...] | None = None
     environment: str = ""
     parallel: bool = False
-    # One part at a time: its rate does not depend on the size, and the whole file would take minutes.
+    # Waits for a part before it asks for the next; slow: in small parts at that.
+    is_sequential: bool = False
     is_slow: bool = False
 
 
 PEERS = (
     Peer("fleet", "fleet.py"),
-    Peer("kurigram", "pyrogram_client.py", ("kurigram==2.2.26", "tgcrypto==1.2.5"), "kurigram"),
-    Peer("pyrogram", "pyrogram_client.py", ("pyrogram==2.0.106", "tgcrypto==1.2.5"), "pyrogram"),
+    Peer(
+        "kurigram",
+        "pyrogram_client.py",
+        ("kurigram==2.2.26", "tgcrypto==1.2.5"),
+        "kurigram",
+        is_sequential=True,
+    ),
+    Peer(
+        "pyrogram",
+        "pyrogram_client.py",
+        ("pyrogram==2.0.106", "tgcrypto==1.2.5"),
+        "pyrogram",
+        is_sequential=True,
+    ),
     Peer("telethon", "telethon_client.py", ("telethon==1.45.0", "cryptg==0.6.0"), "telethon", is_slow=True),
     Peer(
         "telethon parallel",
@@ -81,7 +95,10 @@ class Plan:
     rounds: int
 
     def size_for(self, peer: Peer, line: Line) -> int:
+        """Less for those whose rate is the same whatever the size, where the whole file takes minutes."""
         whole = self.capped_size if line.mbps else self.size
+        if peer.is_sequential and line.rtt_ms >= FAR_MS:
+            whole //= 4
         return min(whole, self.size // 16) if peer.is_slow else whole
 
     def lines(self) -> Iterator[Line]:
@@ -92,7 +109,7 @@ class Plan:
 
 
 # A capped connection carries the same bytes per second whatever the size: a smaller file says as much.
-FULL = Plan(256 * MIB, 64 * MIB, (0, 20, 50, 100), (0, 20, 50, 100), 3)
+FULL = Plan(256 * MIB, 32 * MIB, (0, 20, 50, 100), (0, 20, 50, 100), 3)
 QUICK = Plan(64 * MIB, 16 * MIB, (0, 50), (50,), 1)
 
 
