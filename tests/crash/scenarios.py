@@ -74,6 +74,27 @@ class Duplicate(Scenario):
         return ended
 
 
+class Copy(MultiPart):
+    """The files of the source are sent on as they are; a refusal makes the worker upload some of them."""
+
+    async def prepare(self, world):
+        await super().prepare(world)
+        await world.fetch("UPDATE channels SET copy_mode = true WHERE is_source")
+
+    async def post(self, world):
+        await super().post(world)
+        await world.admin.clear_rules()
+        await world.admin.add_rule("messages.sendMedia", "error", code=400, text="MEDIA_EMPTY", nth=2)
+
+    async def strike(self, world, faults):
+        ended = await super().strike(world, faults)
+        if ended == {"exit": 0}:
+            posted = {message["document_id"] for message in await world.admin.messages(world.sources[0])}
+            *_, first, second, last = await world.admin.messages(world.destination)
+            assert [m["document_id"] in posted for m in (first, second, last)] == [True, False, True]
+        return ended
+
+
 class LatePart(Scenario):
     """All but one part were seen before; the command meets the part that was missing."""
 
@@ -115,6 +136,7 @@ SCENARIOS = {
     "single": Scenario,
     "multi-part": MultiPart,
     "split": Split,
+    "copy": Copy,
     "duplicate": Duplicate,
     "late part": LatePart,
     "forum": Forum,

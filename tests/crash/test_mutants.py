@@ -94,10 +94,10 @@ MUTANTS = [
         (
             (
                 "worker/pipeline/publish.py",
-                "            await _send_part(deps, claim, intent, part.plan, channel, content)\n",
+                "            await _send_part(deps, claim, intent, part, channel, content)\n",
                 (
                     '            with __import__("contextlib").suppress(Exception):\n'
-                    "                await _send_part(deps, claim, intent, part.plan, channel, content)\n"
+                    "                await _send_part(deps, claim, intent, part, channel, content)\n"
                 ),
             ),
         ),

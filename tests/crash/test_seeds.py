@@ -62,6 +62,7 @@ async def test_whatever_the_seed_brings_everything_is_there_once(tmp_path, datab
     chance = random.Random(seed)
     async with open_world(tmp_path, database_url) as world:
         await world.admin.set_repeats(as_errors=chance.random() < 0.5)
+        await world.fetch("UPDATE channels SET copy_mode = $1 WHERE is_source", bool(seed % 2))
         for _ in range(ROUNDS):
             await _post(world, chance)
             for method, action, options in chance.sample(TROUBLES, 2):

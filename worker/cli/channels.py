@@ -83,12 +83,19 @@ def discover(*, as_json: bool) -> None:
     default=None,
     help="Whether to archive what its owner has protected from copying.  [default: skip]",
 )
+@click.option(
+    "--copy/--no-copy",
+    "copy_mode",
+    default=None,
+    help="Whether to send its files on as they are, without uploading them.  [default: no-copy]",
+)
 def add(
     *,
     channel: str,
     phones: tuple[str, ...],
     category: str | None,
     allow_protected: bool | None,
+    copy_mode: bool | None,
 ) -> None:
     """Read CHANNEL from now on: its id, @name, t.me link or exact title, or an invitation.
 
@@ -98,7 +105,7 @@ def add(
     \b
     Examples:
       worker channels add 2400000001
-      worker channels add @printvault --category models
+      worker channels add @printvault --category models --copy
       worker channels add https://t.me/+AbCdEf --account +49301234567
     """
     with readable_errors(), opened() as place:
@@ -110,7 +117,9 @@ def add(
             if category is not None:
                 await roles.set_category(db, found.telegram_id, category.strip() or None)
             again = await roles.take_up(db, found.telegram_id)
-            return again + await roles.set_policy(db, found.telegram_id, allow_protected=allow_protected)
+            return again + await roles.set_policy(
+                db, found.telegram_id, allow_protected=allow_protected, copy_mode=copy_mode
+            )
 
         again = asyncio.run(_on_database(place, decide))
         line = f"; {again} archives that were skipped are in line again" if again else ""
@@ -216,6 +225,7 @@ def _line(channel: KnownChannel) -> str:
     notes += [f"category {channel.category}"] if channel.category else []
     if channel.is_protected:
         notes.append("protected, archived all the same" if channel.allow_protected else "protected")
+    notes += ["copied"] if channel.copy_mode else []
     notes += ["rests"] if channel.role == "source" and not channel.is_enabled else []
     notes += ["no account reads it"] if channel.role == "source" and not channel.readers else []
     words = plain(f"{channel.title}  {', '.join(notes)}".rstrip())
@@ -233,6 +243,7 @@ def _row(channel: KnownChannel) -> dict[str, object]:
         "category": channel.category,
         "protected": channel.is_protected,
         "allow_protected": channel.allow_protected,
+        "copy_mode": channel.copy_mode,
         "readers": channel.readers,
         "posters": channel.posters,
         "topics": channel.topics,

@@ -17,10 +17,12 @@ class Meter:
         self.moved = 0
 
     def bytes_moved(self, set_name: str, step: str, done: int, total: int) -> None:
+        # What is copied is on its way out like an upload, but goes over nobody's wire.
+        way = "upload" if step == "copy" else step
         # Parts are under way side by side: one that is reported late is counted already.
-        before = self._seen.get((set_name, step), 0)
-        self.moved += max(0, done - before)
-        self._seen[set_name, step] = max(done, before)
+        before = self._seen.get((set_name, way), 0)
+        self.moved += max(0, done - before) if step != "copy" else 0
+        self._seen[set_name, way] = max(done, before)
         self._watcher.bytes_moved(set_name, step, done, total)
 
     def set_ended(self, set_name: str, outcome: str) -> None:

@@ -111,6 +111,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class PostedNow:
+    """A message at the moment it was asked for, None if it is gone, and whether its channel is protected."""
+
+    message: Message | None
+    is_channel_protected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UploadedFile:
     """Parts that were saved under one file id, ready to be sent."""
 

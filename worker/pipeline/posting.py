@@ -17,7 +17,7 @@ from worker.flow.outbox_ops import Closed, Delete, Expired, Failed, Lane, Send, 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from worker.domain.telegram import ChannelRef, Message, UploadedFile
+    from worker.domain.telegram import ChannelRef, Document, Message, UploadedFile
     from worker.flow.outbox import Outbox
     from worker.flow.outbox_ops import Outcome
     from worker.pipeline.deps import Trust
@@ -34,7 +34,7 @@ class Posting:
     """A file to post. ``begin`` runs right before the write, and may still refuse it."""
 
     channel: ChannelRef
-    file: UploadedFile
+    file: UploadedFile | Document
     caption: str
     begin: Callable[[], Awaitable[None]]
 

@@ -1,4 +1,4 @@
-"""Sending a set's parts to the destination: the intent first, then the bytes, then the messages."""
+"""Sending a set's parts to the destination: the intent first, then the bytes or a copy, then the messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
 from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RetryableError
+from worker.pipeline.copying import copy_part
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
 from worker.store.uploads import (
@@ -24,13 +25,13 @@ from worker.store.uploads import (
 from worker.telegram.transfer import Upload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
-    from worker.domain.telegram import ChannelRef, Message
+    from worker.domain.telegram import ChannelRef, Document, Message, UploadedFile
     from worker.pipeline.deps import Deps
     from worker.store.sets import Claim
-    from worker.store.uploads import Intent
+    from worker.store.uploads import Intent, UploadPart
 
 _MOST_LOST_PARTS = 50
 
@@ -88,20 +89,39 @@ async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[P
     content = _Content(files)
     for part in intent.parts:
         if part.state != "sent":
-            await _send_part(deps, claim, intent, part.plan, channel, content)
+            await _send_part(deps, claim, intent, part, channel, content)
     return await reload(deps.database, intent)
 
 
 async def _send_part(
-    deps: Deps, claim: Claim, intent: Intent, part: IntentPart, channel: ChannelRef, content: _Content
+    deps: Deps, claim: Claim, intent: Intent, part: UploadPart, channel: ChannelRef, content: _Content
 ) -> None:
+    async def send(file: UploadedFile | Document) -> Message:
+        return await _post(deps, intent, part.plan, channel, file)
+
+    message = await copy_part(deps, claim, part, send)
+    if message is None:
+        message = await _upload_part(deps, claim, part.plan, content, send)
+    document_id = message.document.document_id if message.document else None
+    await mark_sent(
+        deps.database, intent, part.plan.ordinal, message_id=message.message_id, document_id=document_id
+    )
+
+
+async def _upload_part(
+    deps: Deps,
+    claim: Claim,
+    part: IntentPart,
+    content: _Content,
+    send: Callable[[UploadedFile], Awaitable[Message]],
+) -> Message:
     done = part.offset
 
     def moved(count: int) -> None:
         nonlocal done
         # A part that is sent once more is no progress.
         done = min(done + count, part.offset + part.length)
-        deps.watcher.bytes_moved(claim.name, "upload", done, intent.total_size)
+        deps.watcher.bytes_moved(claim.name, "upload", done, claim.total_size)
 
     upload = Upload(
         deps.gateway,
@@ -111,28 +131,24 @@ async def _send_part(
         moved=moved,
     )
     await upload.run()
-    message = await _post_part(deps, intent, part, channel, upload)
-    document_id = message.document.document_id if message.document else None
-    await mark_sent(
-        deps.database, intent, part.ordinal, message_id=message.message_id, document_id=document_id
-    )
+    for _ in range(_MOST_LOST_PARTS):
+        try:
+            return await send(upload.file)
+        except PartMissingError as lost:
+            # Refused, so no message was made: the server wants these bytes again first.
+            await upload.save([lost.part])
+    raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
 
 
-async def _post_part(
-    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, upload: Upload
+async def _post(
+    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, file: UploadedFile | Document
 ) -> Message:
     async def begin() -> None:
         await mark_sending(deps.database, intent, part.ordinal)
 
-    posting = Posting(channel, upload.file, part.caption, begin)
+    posting = Posting(channel, file, part.caption, begin)
     try:
-        for _ in range(_MOST_LOST_PARTS):
-            try:
-                return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
-            except PartMissingError as lost:
-                # Refused, so no message was made: the server wants these bytes again first.
-                await upload.save([lost.part])
-        raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
+        return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
     except NotBeforeError:
         # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
         await mark_unsent(deps.database, intent, part.ordinal)

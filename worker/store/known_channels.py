@@ -28,6 +28,7 @@ class KnownChannel:
     category: str | None
     is_protected: bool
     allow_protected: bool
+    copy_mode: bool
     readers: int
     posters: int
     topics: int
@@ -36,7 +37,7 @@ class KnownChannel:
 _KNOWN = """
     SELECT c.id, c.telegram_id, c.title, c.username, c.kind,
         CASE WHEN c.is_destination THEN 'destination' WHEN c.is_source THEN 'source' ELSE '' END,
-        c.is_enabled, c.category, c.is_protected, c.allow_protected,
+        c.is_enabled, c.category, c.is_protected, c.allow_protected, c.copy_mode,
         (SELECT count(*) FROM memberships m WHERE m.channel_id = c.id AND m.can_read),
         (SELECT count(*) FROM memberships m WHERE m.channel_id = c.id AND m.can_post),
         (SELECT count(DISTINCT t.topic_id) FROM scan_cursors t WHERE t.channel_id = c.id AND t.topic_id > 0)

@@ -69,17 +69,21 @@ async def set_category(database: Database, telegram_id: int, category: str | Non
         )
 
 
-async def set_policy(database: Database, telegram_id: int, *, allow_protected: bool | None) -> int:
-    """How protected content is treated; None leaves it.
+async def set_policy(
+    database: Database, telegram_id: int, *, allow_protected: bool | None, copy_mode: bool | None
+) -> int:
+    """How protected content is treated, and whether files are copied; None leaves it.
 
     Returns how many sets are in line again for it.
     """
     async with database.transaction("channels.policy") as connection:
         await connection.execute(
             text("""
-                UPDATE channels SET allow_protected = coalesce(CAST(:allow AS boolean), allow_protected)
+                UPDATE channels SET
+                    allow_protected = coalesce(CAST(:allow AS boolean), allow_protected),
+                    copy_mode = coalesce(CAST(:copy AS boolean), copy_mode)
                 WHERE telegram_id = :channel
             """),
-            {"channel": telegram_id, "allow": allow_protected},
+            {"channel": telegram_id, "allow": allow_protected, "copy": copy_mode},
         )
         return await apply_protection(connection, telegram_id)

@@ -34,7 +34,10 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A set that one account works on. Every write for it carries the fence."""
+    """A set that one account works on. Every write for it carries the fence.
+
+    ``copy_mode``: its source's files may be sent on as they are, without uploading them.
+    """
 
     set_id: int
     fence: int
@@ -47,6 +50,7 @@ class Claim:
     waits: int
     content_hash: bytes | None
     parts: tuple[SourcePart, ...]
+    copy_mode: bool = False
 
 
 CLAIM = text("""
@@ -54,7 +58,7 @@ CLAIM = text("""
         fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
     FROM channels c WHERE c.id = s.channel_id AND s.id = :set AND s.state = 'ready'
     RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts, s.waits,
-        s.content_hash
+        s.content_hash, c.copy_mode
 """)
 
 
@@ -96,6 +100,7 @@ async def claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
         waits=row.waits,
         content_hash=row.content_hash,
         parts=tuple(SourcePart(*part) for part in parts),
+        copy_mode=row.copy_mode,
     )
 
 

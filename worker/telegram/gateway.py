@@ -11,6 +11,7 @@ from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_me, to_message
 from worker.telegram.dialogs import read_channels
+from worker.telegram.input_media import input_media
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage, OtherKeys
 from worker.telegram.tether import LOOSE, Tether
@@ -155,25 +156,25 @@ class Gateway:
         return found.document
 
     async def send_document(
-        self, channel: ChannelRef, file: UploadedFile, *, caption: str, random_id: int, mime_type: str
+        self,
+        channel: ChannelRef,
+        file: UploadedFile | Document,
+        *,
+        caption: str,
+        random_id: int,
+        mime_type: str,
     ) -> Message:
-        """Post an uploaded file. The same ``random_id`` never makes a second message."""
-        uploaded: Any = (
-            raw.types.InputFileBig(id=file.file_id, parts=file.part_count, name=file.name)
-            if file.is_big
-            else raw.types.InputFile(
-                id=file.file_id, parts=file.part_count, name=file.name, md5_checksum=file.md5
-            )
-        )
-        media = raw.types.InputMediaUploadedDocument(
-            file=uploaded,
-            mime_type=mime_type,
-            attributes=[raw.types.DocumentAttributeFilename(file_name=file.name)],
-            force_file=True,
-        )
+        """Post a file that was uploaded, or one that exists already and keeps its own name and type.
+
+        The same ``random_id`` never makes a second message.
+        """
         updates = await self._write(
             raw.functions.messages.SendMedia(
-                peer=_peer(channel), media=media, message=caption, random_id=random_id, silent=True
+                peer=_peer(channel),
+                media=input_media(file, mime_type),
+                message=caption,
+                random_id=random_id,
+                silent=True,
             ),
             channel,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 
-from worker.domain.telegram import Changes, Message, Topic
+from worker.domain.telegram import Changes, Message, PostedNow, Topic
 from worker.telegram.convert import clean, to_message
 
 if TYPE_CHECKING:
@@ -111,6 +111,21 @@ async def changes_after(gateway: Gateway, channel: ChannelRef, pts: int) -> Chan
             deleted += update.messages
     found = [message for item in messages if (message := to_message(item)) is not None]
     return Changes(answer.pts, bool(answer.final), tuple(found), tuple(deleted))
+
+
+async def posted_now(gateway: Gateway, channel: ChannelRef, message_id: int) -> PostedNow:
+    """A message as it stands, with a fresh reference of its file, and what its channel allows."""
+    answer = await gateway.read(
+        raw.functions.channels.GetMessages(
+            channel=_channel(channel), id=[raw.types.InputMessageID(id=message_id)]
+        ),
+        channel,
+    )
+    found = [message for item in answer.messages if (message := to_message(item)) is not None]
+    chats = [chat for chat in answer.chats if chat.id == channel.telegram_id]
+    # What the answer does not say is not allowed.
+    is_protected = not chats or bool(getattr(chats[0], "noforwards", True))
+    return PostedNow(found[0] if found else None, is_channel_protected=is_protected)
 
 
 async def first_visible_message(gateway: Gateway, channel: ChannelRef) -> int:

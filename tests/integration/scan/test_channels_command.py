@@ -37,6 +37,16 @@ async def test_a_public_channel_is_joined_by_every_account_and_read(world, chann
     await world.check_invariants()
 
 
+async def test_a_source_is_copied_only_while_a_person_says_so(world, channels):
+    source = world.sources[0]
+    assert not (await _row(channels, source))["copy_mode"]
+    for option, copied in (("--copy", True), ("--skip-protected", True), ("--no-copy", False)):
+        assert (await channels("add", "First", option))[0] == 0
+        assert (await _row(channels, source))["copy_mode"] is copied
+        _, said = await channels("list")
+        assert ("First  copied" in said) is copied
+
+
 async def test_an_invitation_is_used_by_the_account_that_is_named(world, channels):
     made = await world.admin.create_channel("Secret")
     link = await world.admin.invite_link(made["channel_id"])

@@ -32,6 +32,15 @@ def test_the_meter_counts_a_byte_once_however_often_it_is_reported():
     assert meter.moved == 35
 
 
+def test_the_meter_counts_no_byte_that_was_copied():
+    meter = Meter(Silent())
+    meter.bytes_moved("a.zip", "fetch", 30, 30)
+    meter.bytes_moved("a.zip", "copy", 10, 30)
+    meter.bytes_moved("a.zip", "upload", 25, 30)
+    meter.bytes_moved("a.zip", "copy", 30, 30)
+    assert meter.moved == 30 + 15
+
+
 CONTENT = bytes(range(100))
 
 
