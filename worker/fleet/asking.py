@@ -129,7 +129,9 @@ async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter)
     counter.progress(f"asking the worker on {reader.host}", 0, 0)
     bell = Bell()
     name = requests.pipe_name(request_id)
-    listening = asyncio.create_task(listen(process.database.address, name, bell.ring, process.clock))
+    listening = asyncio.create_task(
+        listen(process.database.address, name, lambda _: bell.ring(), process.clock)
+    )
     try:
         return await _wait(process, request_id, bell, counter)
     finally:

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from worker.domain.forming import UNCHECKED
 from worker.errors import UserError
+from worker.store.notifications import FLOW, RETRY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -109,15 +110,17 @@ async def show_set(database: Database, set_id: int) -> tuple[ListedSet, list[Lis
         return found, [ListedPart(*row) for row in await connection.execute(_PARTS, {"id": set_id})]
 
 
-# What a person left out may have been taken out before all of it was there: its bytes are asked again.
+# What a person left out may have been taken out before all of it was there, and what failed without ever having
+# been fetched may have failed at its proof: the bytes are asked again.
 _RETRY = text("""
     UPDATE archive_sets SET attempts = 0, not_before = fleet_now(), updated_at = fleet_now(),
         fence = fence + 1,
         state = CASE WHEN state = 'collecting' OR asked THEN 'collecting' ELSE 'ready' END,
         to_prove = state = 'collecting' OR asked,
         reason = CASE WHEN state = 'collecting' OR asked THEN :unchecked END
-    FROM (SELECT id AS known, state = 'skipped' AND family IS NOT NULL AS asked FROM archive_sets
-          WHERE id = :id) each
+    FROM (SELECT id AS known, family IS NOT NULL AND (
+              state = 'skipped' OR state = 'failed' AND content_hash IS NULL) AS asked
+          FROM archive_sets WHERE id = :id) each
     WHERE id = known
 """)
 _SKIP = text("""
@@ -125,6 +128,7 @@ _SKIP = text("""
         updated_at = fleet_now()
     WHERE id = :id
 """)
+_WAKE = text("SELECT pg_notify(:channel, :what)")
 _CAN_BE_TRIED = text("""
     SELECT state IN ('failed', 'ready', 'skipped') OR to_prove AS moves,
         EXISTS (SELECT FROM source_files f WHERE f.set_id = archive_sets.id) AS has_files
@@ -146,6 +150,7 @@ async def retry_set(database: Database, set_id: int) -> ListedSet:
         if not facts.has_files:
             raise UserError(f"set {set_id} has no files any more", remedy="see: worker sets show")
         await connection.execute(_RETRY, {"id": set_id, "unchecked": UNCHECKED})
+        await connection.execute(_WAKE, {"channel": FLOW, "what": RETRY})
         return before
 
 
