@@ -26,12 +26,12 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
-from worker.recovery.abandonment import abandon, destination_closed, find_copy
+from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
 from worker.store import open_intents
-from worker.store.reach import reads_source
+from worker.store.reach import note_no_access, reads_source
 from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
@@ -95,15 +95,25 @@ async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     if intent.is_sent:
         await record(deps, claim, intent)
         return "finished"
+    await require_posting(deps, intent)
     intent = await _fit(deps, intent)
     try:
         fetched = await _fetch_same(deps, claim, intent)
     except (SourceGoneError, NoAccessError) as error:
         return await _without_source(deps, claim, intent, error)
-    intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+    intent = await _send(deps, claim, intent, fetched)
     package_id = await record(deps, claim, intent)
     await index_fetched(deps, package_id, fetched)
     return "finished"
+
+
+async def _send(deps: Deps, claim: Claim, intent: Intent, fetched: Fetched) -> Intent:
+    try:
+        return await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+    except NoAccessError:
+        await note_no_access(deps.database, deps.account.id, intent.destination_id, still_reads=True)
+        await require_posting(deps, intent)
+        raise
 
 
 async def _fit(deps: Deps, intent: Intent) -> Intent:
