@@ -18,6 +18,7 @@ from worker.errors import (
     AccountUnusableError,
     FleetError,
     LeaseLostError,
+    NoAccessError,
     NotBeforeError,
     RefusedError,
     SetFailedError,
@@ -26,6 +27,8 @@ from worker.log import get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.store import proofs
 from worker.store.channels import channel_ref
+from worker.store.visibility import note_visibility
+from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -86,7 +89,9 @@ async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetErro
 def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
     if isinstance(error, RefusedError | SetFailedError):
         return judge(error, unproven, deps.settings.fleet)
-    return Verdict(error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs)
+    return Verdict(
+        error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs
+    )
 
 
 async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict) -> None:
@@ -100,6 +105,12 @@ async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict)
 async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
     gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
     if gone:
+        channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
+        first = await first_visible_message(deps.gateway, channel)
+        await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)
+        if min(gone) < first:
+            # To an account that came back they only look gone; from here on others are asked.
+            raise NoAccessError(f"account {deps.account.id} does not see all of {unproven.name}")
         await proofs.parts_are_gone(deps.database, unproven, gone)
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return

@@ -30,7 +30,9 @@ from worker.recovery.abandonment import abandon, destination_closed, find_copy, 
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
+from worker.recovery.sight import look_how_far, require_sight_of
 from worker.store import open_intents
+from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, reads_source
 from worker.store.sets import claim_set
 
@@ -87,6 +89,7 @@ async def _finish(deps: Deps, begun: Begun) -> str:
 
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
+        await require_sight_of(deps, intent)
         intent = await look_above_floor(deps, intent)
     except NoAccessError as error:
         return await destination_closed(deps, claim, intent, error)
@@ -127,7 +130,8 @@ async def _fit(deps: Deps, intent: Intent) -> Intent:
     if not too_large:
         return intent
     if any(part.state != "planned" for part in too_large):
-        what = f"part {too_large[0].plan.ordinal + 1} may have been sent and is too large without Premium"
+        number = too_large[0].plan.ordinal + 1
+        what = f"needs a Premium account or a split: part {number} may have been sent, in one piece"
         remedy = f"run: worker recover --take-over {deps.account.id}"
         raise SetFailedError(what, remedy=remedy)
     unsent = [part.plan for part in intent.parts if part.state == "planned"]
@@ -152,6 +156,8 @@ async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: Fleet
         raise BusyError(f"{error.what}; a copy of it is used instead", seconds=0)
     if not isinstance(error, SourceGoneError):
         raise error
+    source = await channel_ref(deps.database, deps.account.id, claim.channel_id)
+    await look_how_far(deps, claim.channel_id, source)
     if not await reads_source(deps.database, deps.account.id, claim.set_id):
         # What an account may not see only looks gone to it.
         what = f"account {deps.account.id} does not see all of {claim.name}"

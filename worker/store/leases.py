@@ -33,8 +33,8 @@ RENEW = """
     WHERE id = $1 AND worker_id = $2 AND lease_epoch = $3 RETURNING true
 """
 
-# A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease. A
-# session that holds the account beside one of its own, whose lease lasts, belongs to whoever takes it over.
+# A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease.
+# A session that holds the account beside one of its own, whose lease lasts, belongs to whoever takes it over.
 END_SILENT_OWNER = """
     SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN accounts a ON a.id = $2
     WHERE l.locktype = 'advisory' AND l.classid = $1::int::oid AND l.objid = $2::int::oid AND l.objsubid = 2

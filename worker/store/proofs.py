@@ -84,9 +84,7 @@ async def next_to_prove(
         for set_id, *part in found:
             parts[set_id].append(SourcePart(*part))
     return [
-        Unproven(
-            row.id, row.fence, row.channel_id, row.name, row.attempts, row.waits, tuple(parts[row.id])
-        )
+        Unproven(row.id, row.fence, row.channel_id, row.name, row.attempts, row.waits, tuple(parts[row.id]))
         for row in sorted(rows, key=lambda row: row.id)
     ]
 

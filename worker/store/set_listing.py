@@ -24,7 +24,7 @@ class ListedSet:
     """A set, and the circumstances that may hold it up.
 
     ``wait_seconds`` is how long it may not be claimed yet, ``readers`` how many logged-in accounts read its
-    channel, ``sender`` the account that has begun to publish it.
+    channel, ``premium_readers`` how many of them are Premium, ``sender`` who has begun to publish it.
     """
 
     id: int
@@ -44,6 +44,7 @@ class ListedSet:
     readers: int
     worker: str | None
     sender: str | None
+    premium_readers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,10 @@ _SETS = """
         (SELECT coalesce(nullif(a.display_name, ''), 'account ' || a.id) || ' on ' || w.host
          FROM accounts a, workers w WHERE a.id = s.claimed_by AND w.id = s.claim_worker_id),
         (SELECT coalesce(nullif(a.display_name, ''), 'account ' || a.id) FROM uploads u
-         JOIN accounts a ON a.id = u.account_id WHERE u.set_id = s.id AND u.state = 'open')
+         JOIN accounts a ON a.id = u.account_id WHERE u.set_id = s.id AND u.state = 'open'),
+        CASE WHEN s.state = 'ready' THEN
+            (SELECT count(*) FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+             WHERE m.channel_id = s.channel_id AND m.can_read AND a.is_premium) ELSE 0 END
     FROM archive_sets s JOIN channels c ON c.id = s.channel_id
 """
 _ONE = text(f"{_SETS} WHERE s.id = :id")
@@ -110,8 +114,8 @@ async def show_set(database: Database, set_id: int) -> tuple[ListedSet, list[Lis
         return found, [ListedPart(*row) for row in await connection.execute(_PARTS, {"id": set_id})]
 
 
-# What a person left out may have been taken out before all of it was there, and what failed without ever having
-# been fetched may have failed at its proof: the bytes are asked again.
+# What a person left out may have been taken out before all of it was there, and what failed without ever
+# having been fetched may have failed at its proof: the bytes are asked again.
 _RETRY = text("""
     UPDATE archive_sets SET attempts = 0, not_before = fleet_now(), updated_at = fleet_now(),
         fence = fence + 1,
