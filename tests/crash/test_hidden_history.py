@@ -43,7 +43,7 @@ async def test_what_an_account_may_not_see_is_neither_withdrawn_nor_missed(world
     await world.fetch("UPDATE accounts SET state = 'disabled' WHERE phone = $1", A)
     for command in ("verify", "rebuild"):
         assert await world.run(command) == {"exit": 2}
-        assert "sees Annex only from message" in world.workers.logs[-1].read_text()
+        assert "no account that is logged in sees all of its messages" in world.workers.logs[-1].read_text()
     assert await _standing(world) == [A]
 
 

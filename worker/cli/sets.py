@@ -70,7 +70,9 @@ def list_(
         if not found:
             click.echo("no such set", err=True)
         elif len(found) == limit:
-            click.echo(f"more: worker sets list --before {found[-1].id}", err=True)
+            same = [f"--state {state} " for state in states] + ["--waiting "] * waiting
+            same += [f'--channel "{plain(channel)}" '] if channel else []
+            click.echo(f"more: worker sets list {''.join(same)}--before {found[-1].id}", err=True)
 
 
 @sets.command()

@@ -67,20 +67,30 @@ async def fulfil(
         readers = await readers_of_channels(process.database, wish.channels, whole=wish.whole)
         able = [reader for reader in readers if account_id in (None, reader.account.id)]
         if not able:
-            raise UserError(
-                reason or "no account that is logged in can read where this lies",
-                remedy="see: worker accounts list; then join that channel with one",
-            )
+            raise await _nobody(process, wish)
         try:
             return await _by_somebody(process, able, wish, counter)
         except PartialSightError as error:
             # It is written down: the next choice is among the others.
+            log.info("errand.left_to_others", kind=wish.kind, reason=error.what)
             reason = error.what
         except _LostError as error:
             reason = error.what
             log.info("errand.tried_again", kind=wish.kind, reason=reason)
             await process.clock.sleep(_AGAIN_SECONDS)
     raise RetryableError(reason, remedy="run the command again, and look at: worker status")
+
+
+async def _nobody(process: Process, wish: Wish) -> UserError:
+    if wish.whole and await readers_of_channels(process.database, wish.channels):
+        return UserError(
+            "no account that is logged in sees all of its messages",
+            remedy="let new members of the group see its history, or log in an account that does",
+        )
+    return UserError(
+        "no account that is logged in can read where this lies",
+        remedy="see: worker accounts list; then join that channel with one",
+    )
 
 
 async def _by_somebody(

@@ -72,6 +72,8 @@ async def _choose(process: Process, mode: Mode, only: Collection[str]) -> list[A
         # An account whose work is to be taken over is locked by whoever takes it, not run.
         if (not only or account.phone in only) and account.id not in mode.recovery.take_over
     ]
+    if not chosen and only:
+        raise UserError("none of these accounts is logged in and enabled", remedy="see: worker accounts list")
     if not chosen:
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")
     if mode.new_work and not await has_destination(process.database):

@@ -39,23 +39,21 @@ def _why_ready(found: ListedSet, standard_limit: int | None) -> str:
         return f"{found.channel} is disabled"
     if not found.readers:
         return f"no account that is logged in reads {found.channel}"
-    if found.wait_seconds <= 0 and _asks_for_premium(found, standard_limit):
-        return f"next in line: needs a Premium account or a split; {_whose_turn(found)}"
     if found.wait_seconds <= 0:
-        return f"next in line (last time: {found.reason})" if found.reason else "next in line"
+        return _why_next(found, standard_limit)
     if found.reason and _FLOOD.search(found.reason):
         return f"flood wait until {_clock(found)}"
     return f"{found.reason or 'waits'} (again at {_clock(found)})"
 
 
-def _asks_for_premium(found: ListedSet, standard_limit: int | None) -> bool:
-    return standard_limit is not None and found.part_count == 1 and found.total_size > standard_limit
-
-
-def _whose_turn(found: ListedSet) -> str:
-    if found.premium_readers:
-        return "a Premium account that reads the channel takes it, or any other if that one is away for long"
-    return "no Premium account reads the channel, so it is split"
+def _why_next(found: ListedSet, standard_limit: int | None) -> str:
+    if standard_limit is not None and found.part_count == 1 and found.total_size > standard_limit:
+        taken = "a Premium account that reads the channel takes it, or any other if that one is away for long"
+        alone = "no Premium account reads the channel, so it is split"
+        return (
+            f"next in line: needs a Premium account or a split; {taken if found.premium_readers else alone}"
+        )
+    return f"next in line (last time: {found.reason})" if found.reason else "next in line"
 
 
 def _clock(found: ListedSet) -> str:

@@ -150,9 +150,11 @@ async def retry_set(database: Database, set_id: int) -> ListedSet:
         facts = (await connection.execute(_CAN_BE_TRIED, {"id": set_id})).one()
         if not facts.moves:
             what = before.reason if before.state == "collecting" else before.state
-            raise UserError(f"set {set_id} cannot be tried again: {what}", remedy="see: worker sets show")
+            raise UserError(
+                f"set {set_id} cannot be tried again: {what}", remedy=f"see: worker sets show {set_id}"
+            )
         if not facts.has_files:
-            raise UserError(f"set {set_id} has no files any more", remedy="see: worker sets show")
+            raise UserError(f"set {set_id} has no files any more", remedy="its source has to post them again")
         await connection.execute(_RETRY, {"id": set_id, "unchecked": UNCHECKED})
         await connection.execute(_WAKE, {"channel": FLOW, "what": RETRY})
         return before
