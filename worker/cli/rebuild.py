@@ -67,7 +67,7 @@ async def _channels(database: Database, named: tuple[str, ...]) -> list[tuple[in
 
 
 def _rebuild(place: Opened, channel_id: int, *, quiet: bool) -> dict[str, Any]:
-    wish = Wish("rebuild", [channel_id], lambda: {"channel": channel_id}, person())
+    wish = Wish("rebuild", [channel_id], lambda: {"channel": channel_id}, person(), whole=True)
     with shown(quiet=quiet, of_bytes=False) as counter:
         return do_errand(place, wish, counter)
 

@@ -11,6 +11,7 @@ import click
 
 from worker.cli.opening import on_database, opened, person, readable_errors, upgrade_embedded
 from worker.domain.forming import EMPTY, PROTECTED
+from worker.domain.split_plan import MIB
 from worker.errors import UserError
 from worker.status.set_reasons import why
 from worker.status.wording import count_of, plain, size
@@ -18,6 +19,7 @@ from worker.store.known_channels import find_channel
 from worker.store.set_listing import list_sets, retry_set, show_set, skip_set
 
 if TYPE_CHECKING:
+    from worker.cli.opening import Opened
     from worker.store.database import Database
     from worker.store.set_listing import ListedPart, ListedSet
 
@@ -58,17 +60,19 @@ def list_(
         upgrade_embedded(place)
         chosen = states + (_WAITING if waiting else ())
         found = on_database(place, lambda db: _list(db, chosen, channel, before, limit))
+        limit_of_one = _standard_limit(place)
         if as_json:
-            click.echo(_json([_row(item) for item in found]))
+            click.echo(_json([_row(item, limit_of_one) for item in found]))
             return
         for item in found:
-            click.echo(
-                f"{item.id:>8}  {item.state:<10}  {plain(item.name)} in {plain(item.channel)}: {why(item)}"
-            )
+            words = f"{plain(item.name)} in {plain(item.channel)}: {why(item, limit_of_one)}"
+            click.echo(f"{item.id:>8}  {item.state:<10}  {words}")
         if not found:
             click.echo("no such set", err=True)
         elif len(found) == limit:
-            click.echo(f"more: worker sets list --before {found[-1].id}", err=True)
+            same = [f"--state {state} " for state in states] + ["--waiting "] * waiting
+            same += [f'--channel "{plain(channel)}" '] if channel else []
+            click.echo(f"more: worker sets list {''.join(same)}--before {found[-1].id}", err=True)
 
 
 @sets.command()
@@ -84,9 +88,10 @@ def show(*, set_id: int, as_json: bool) -> None:
         upgrade_embedded(place)
         found, parts = on_database(place, lambda db: show_set(db, set_id))
         if as_json:
-            click.echo(_json({**_row(found), "parts": [asdict(part) for part in parts]}))
+            row = _row(found, _standard_limit(place))
+            click.echo(_json({**row, "parts": [asdict(part) for part in parts]}))
             return
-        _print(found, parts)
+        _print(found, parts, _standard_limit(place))
 
 
 @sets.command()
@@ -143,14 +148,18 @@ async def _skip(set_id: int, reason: str, database: Database) -> ListedSet:
     return await skip_set(database, set_id, reason)
 
 
-def _row(found: ListedSet) -> dict[str, Any]:
-    return {**asdict(found), "why": why(found)}
+def _standard_limit(place: Opened) -> int:
+    return place.settings.transfer.standard_limit_mib * MIB
 
 
-def _print(found: ListedSet, parts: list[ListedPart]) -> None:
+def _row(found: ListedSet, standard_limit: int) -> dict[str, Any]:
+    return {**asdict(found), "why": why(found, standard_limit)}
+
+
+def _print(found: ListedSet, parts: list[ListedPart], standard_limit: int) -> None:
     click.echo(f"set {found.id}: {plain(found.name)} in {plain(found.channel)}")
     click.echo(f"  {found.format}, {count_of(found.part_count, 'part')}, {size(found.total_size)}")
-    click.echo(f"  {found.state}: {why(found)}")
+    click.echo(f"  {found.state}: {why(found, standard_limit)}")
     if found.attempts:
         click.echo(f"  {count_of(found.attempts, 'attempt')} failed")
     for part in parts:

@@ -55,7 +55,7 @@ def _verify(
     place: Opened, channel: HoldingChannel, sample: int | None, full: bool, *, quiet: bool
 ) -> dict[str, Any]:
     arguments = {"channel": channel.id, "packages": channel.packages, "sample": sample, "full": full}
-    wish = Wish("verify", [channel.id], lambda: arguments, person())
+    wish = Wish("verify", [channel.id], lambda: arguments, person(), whole=True)
     with shown(quiet=quiet, of_bytes=False) as counter:
         return do_errand(place, wish, counter)
 

@@ -17,10 +17,11 @@ from worker.fleet.governance import open_governance
 from worker.fleet.process import open_process, open_sealer, telegram_server
 from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import Login, log_in
+from worker.log import get_logger
 from worker.store import channels
 from worker.store.accounts import ready_accounts
 from worker.store.catalogue import Found, search_packages
-from worker.store.overview import SetOutcome, all_outcomes, count_sets
+from worker.store.overview import SetOutcome, all_outcomes, count_sets, held_back_sets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Watcher
     from worker.store.database import Database
 
+log = get_logger(__name__)
 _DRAIN_SECONDS = 50.0
+_SILENT_SECONDS = 5.0
 # Telegram's limits, scaled down with the archives.
 STANDARD_MIB, PREMIUM_MIB = 2, 4
 SEARCH = "parts/lid"
@@ -84,7 +87,8 @@ def demo_settings(folder: Path, telegram: Telegram) -> Settings:
                 "public_key": telegram.public_key,
             },
             "transfer": {"standard_limit_mib": STANDARD_MIB, "premium_limit_mib": PREMIUM_MIB},
-            "fleet": {"busy_retry_secs": 0.5},
+            # Shorter than the demo lasts: whatever made a set wait, it is tried again before the end.
+            "fleet": {"busy_retry_secs": 0.5, "busy_cap_secs": 5, "retry_base_secs": 2, "retry_cap_secs": 10},
             "rate_limits": {"profile": "relaxed"},
         }
     )
@@ -124,11 +128,22 @@ async def _work(process: Process) -> None:
     started = process.clock.monotonic()
     await run_fleet(process, Mode(once=True))
     # A set that met a busy hash waits half a second; a second look settles it.
+    told = ""
     while (await count_sets(process.database)).get("ready"):
-        if process.clock.monotonic() - started > _DRAIN_SECONDS:
+        waited = process.clock.monotonic() - started
+        if waited > _DRAIN_SECONDS:
             return
+        told = await _tell_why(process, told) if waited > _SILENT_SECONDS else told
         await process.clock.sleep(0.5)
         await run_fleet(process, Mode(once=True))
+
+
+async def _tell_why(process: Process, told: str) -> str:
+    """Nobody should watch a demo that stands still without a word; each reason is told once."""
+    held = [item for item in await held_back_sets(process.database, limit=1) if item.reason != told]
+    for item in held:
+        log.warning("demo.waits", archive=item.name, reason=item.reason, seconds=round(item.seconds))
+    return held[0].reason if held else told
 
 
 async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> None:

@@ -19,6 +19,7 @@ from worker.fleet.lease import lease_account
 from worker.fleet.requests import serving_requests, urgent
 from worker.log import get_logger
 from worker.recovery.errand import Counter, Errand
+from worker.recovery.sight import PartialSightError
 from worker.store import accounts, request_pipe, requests, workers
 from worker.store.notifications import listen
 from worker.store.readers import Reader, readers_of_channels
@@ -40,13 +41,17 @@ _SILENT_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to do with some account that reads ``channels``. Asked for its arguments anew at every try."""
+    """What to do with some account that reads ``channels``. Asked for its arguments anew at every try.
+
+    ``whole``: it concludes from what is not there, so the account has to see all that is.
+    """
 
     kind: str
     channels: Sequence[int]
     arguments: Callable[[], Mapping[str, Any]]
     asked_by: str = ""
     secret: str | None = None
+    whole: bool = False
 
 
 class _LostError(FleetError):
@@ -59,20 +64,33 @@ async def fulfil(
     """Have the errand done, by this account if one is named, and return its result."""
     reason = ""
     for _ in range(_TRIES):
-        readers = await readers_of_channels(process.database, wish.channels)
+        readers = await readers_of_channels(process.database, wish.channels, whole=wish.whole)
         able = [reader for reader in readers if account_id in (None, reader.account.id)]
         if not able:
-            raise UserError(
-                "no account that is logged in can read where this lies",
-                remedy="see: worker accounts list; then join that channel with one",
-            )
+            raise await _nobody(process, wish)
         try:
             return await _by_somebody(process, able, wish, counter)
+        except PartialSightError as error:
+            # It is written down: the next choice is among the others.
+            log.info("errand.left_to_others", kind=wish.kind, reason=error.what)
+            reason = error.what
         except _LostError as error:
             reason = error.what
             log.info("errand.tried_again", kind=wish.kind, reason=reason)
             await process.clock.sleep(_AGAIN_SECONDS)
     raise RetryableError(reason, remedy="run the command again, and look at: worker status")
+
+
+async def _nobody(process: Process, wish: Wish) -> UserError:
+    if wish.whole and await readers_of_channels(process.database, wish.channels):
+        return UserError(
+            "no account that is logged in sees all of its messages",
+            remedy="let new members of the group see its history, or log in an account that does",
+        )
+    return UserError(
+        "no account that is logged in can read where this lies",
+        remedy="see: worker accounts list; then join that channel with one",
+    )
 
 
 async def _by_somebody(
@@ -129,7 +147,9 @@ async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter)
     counter.progress(f"asking the worker on {reader.host}", 0, 0)
     bell = Bell()
     name = requests.pipe_name(request_id)
-    listening = asyncio.create_task(listen(process.database.address, name, bell.ring, process.clock))
+    listening = asyncio.create_task(
+        listen(process.database.address, name, lambda _: bell.ring(), process.clock)
+    )
     try:
         return await _wait(process, request_id, bell, counter)
     finally:

@@ -99,7 +99,9 @@ async def open_governance(
     keeper = Keeper(governor, blocks, clock, interval=0.9)
     chores = [
         asyncio.create_task(keeper.run(), name="governor's keeper"),
-        asyncio.create_task(listen(database.address, FLOW, keeper.notify, clock), name="hear of blocks"),
+        asyncio.create_task(
+            listen(database.address, FLOW, lambda _: keeper.notify(), clock), name="hear of blocks"
+        ),
     ]
     try:
         yield Governance(governor, blocks, clock)

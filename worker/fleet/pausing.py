@@ -1,4 +1,7 @@
-"""Going on at once when a person ends a pause. Without the announcement, the next round finds out."""
+"""Going on at once when a person ends a pause or wants a set tried again.
+
+Without the announcement, the next round finds out.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError
 from worker.log import get_logger
-from worker.store.notifications import FLOW, listen
+from worker.store.notifications import FLOW, RETRY, listen
 
 if TYPE_CHECKING:
     from worker.fleet.process import Process
@@ -15,10 +18,17 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def wake_when_resumed(process: Process) -> None:
-    """Wake the accounts whenever a pause is over that was there before, until cancelled."""
+async def wake_when_told(process: Process) -> None:
+    """Wake the accounts when a set is to be tried again or a pause is over, until cancelled."""
     told = asyncio.Event()
-    listening = asyncio.create_task(listen(process.database.address, FLOW, told.set, process.clock))
+
+    def heard(what: str) -> None:
+        if what == RETRY:
+            process.wake.ring()
+        else:
+            told.set()
+
+    listening = asyncio.create_task(listen(process.database.address, FLOW, heard, process.clock))
     before: set[tuple[int | None, int | None]] = set()
     try:
         while True:

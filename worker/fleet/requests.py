@@ -158,7 +158,7 @@ async def _open_counter(
 ) -> AsyncIterator[_PipeCounter]:
     bell = Bell()
     name = requests.pipe_name(request.id)
-    listening = asyncio.create_task(listen(database.address, name, bell.ring, clock))
+    listening = asyncio.create_task(listen(database.address, name, lambda _: bell.ring(), clock))
     try:
         yield _PipeCounter(database, request.id, worker_id, bell)
     finally:

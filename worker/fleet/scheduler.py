@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import UserError
 from worker.fleet.account import Mode, Report, explain, run_account
-from worker.fleet.pausing import wake_when_resumed
+from worker.fleet.pausing import wake_when_told
 from worker.fleet.process import say_alive
 from worker.fleet.shift import Shift
 from worker.fleet.upkeep import keep_clean
@@ -41,9 +41,9 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
     chores = [
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
         asyncio.create_task(keep_clean(process), name="clean up"),
-        asyncio.create_task(wake_when_resumed(process), name="hear of pauses"),
+        asyncio.create_task(wake_when_told(process), name="hear of people"),
         asyncio.create_task(
-            listen(process.database.address, REQUESTS, process.bell.ring, process.clock),
+            listen(process.database.address, REQUESTS, lambda _: process.bell.ring(), process.clock),
             name="hear of requests",
         ),
     ]
@@ -72,6 +72,8 @@ async def _choose(process: Process, mode: Mode, only: Collection[str]) -> list[A
         # An account whose work is to be taken over is locked by whoever takes it, not run.
         if (not only or account.phone in only) and account.id not in mode.recovery.take_over
     ]
+    if not chosen and only:
+        raise UserError("none of these accounts is logged in and enabled", remedy="see: worker accounts list")
     if not chosen:
         raise UserError("no account is logged in and enabled", remedy="run: worker accounts add PHONE")
     if mode.new_work and not await has_destination(process.database):

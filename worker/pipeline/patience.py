@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from worker.errors import BusyError, NoAccessError, NotBeforeError, RefusedError, SetFailedError
 
 if TYPE_CHECKING:
     from worker.config.settings import FleetSettings
-    from worker.store.sets import Claim
 
 _LONGEST_DOUBLING = 30
 
@@ -27,7 +26,21 @@ class Verdict:
     gives_up: bool = False
 
 
-def judge(error: Exception, claim: Claim, fleet: FleetSettings) -> Verdict:
+class Tried(Protocol):
+    """A set with what it has been through."""
+
+    @property
+    def attempts(self) -> int:
+        """How many of its attempts have failed."""
+        ...
+
+    @property
+    def waits(self) -> int:
+        """How many times in a row it was told to wait."""
+        ...
+
+
+def judge(error: Exception, claim: Tried, fleet: FleetSettings) -> Verdict:
     """Only what the set itself is to blame for counts: an outage must not use its attempts up."""
     if isinstance(error, BusyError):
         longer = _doubled(fleet.busy_retry_secs, claim.waits, fleet.busy_cap_secs)
@@ -40,7 +53,7 @@ def judge(error: Exception, claim: Claim, fleet: FleetSettings) -> Verdict:
     return Verdict(seconds, waits=claim.waits + 1)
 
 
-def after_a_bug(claim: Claim, fleet: FleetSettings) -> Verdict:
+def after_a_bug(claim: Tried, fleet: FleetSettings) -> Verdict:
     """Nobody knows what it did to the set: look again late, and not for ever."""
     return Verdict(fleet.retry_cap_secs, counts=True, gives_up=claim.attempts + 1 >= fleet.max_attempts)
 

@@ -14,10 +14,21 @@ from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import waits_for, without_spares
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError, NotBeforeError
+from worker.errors import (
+    AccountUnusableError,
+    FleetError,
+    LeaseLostError,
+    NoAccessError,
+    NotBeforeError,
+    RefusedError,
+    SetFailedError,
+)
 from worker.log import get_logger
+from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.store import proofs
 from worker.store.channels import channel_ref
+from worker.store.visibility import note_visibility
+from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -57,8 +68,8 @@ async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
             except Exception as error:
                 # A bug that one set meets must not keep the others from being proven.
                 log.exception("set.proof_broke", set=one.set_id)
-                wait = deps.settings.fleet.retry_cap_secs
-                await proofs.look_again(deps.database, one, f"internal error: {error!r}", wait)
+                verdict = after_a_bug(one, deps.settings.fleet)
+                await _settle(deps, one, f"internal error: {error!r}", verdict)
     return len(waiting)
 
 
@@ -67,18 +78,39 @@ def _channel(unproven: Unproven) -> int:
 
 
 async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetError) -> None:
-    """Whatever kept us from reading says nothing about the sets."""
+    """What kept us from reading says nothing about the sets, unless Telegram refuses their very files."""
     if isinstance(error, LeaseLostError | AccountUnusableError):
         raise error
-    wait = error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs
     for one in unproven:
-        await proofs.look_again(deps.database, one, str(error), wait)
-    log.warning("sets.unproven", sets=len(unproven), reason=str(error), retry_in=wait)
+        await _settle(deps, one, str(error), _verdict(deps, one, error))
+    log.warning("sets.unproven", sets=len(unproven), reason=str(error))
+
+
+def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
+    if isinstance(error, RefusedError | SetFailedError):
+        return judge(error, unproven, deps.settings.fleet)
+    return Verdict(
+        error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs
+    )
+
+
+async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict) -> None:
+    if not verdict.gives_up:
+        await proofs.look_again(deps.database, unproven, reason, verdict.seconds, counts=verdict.counts)
+    elif await proofs.give_up(deps.database, unproven, reason):
+        log.warning("set.given_up", set=unproven.set_id, reason=reason)
+        deps.watcher.set_given_up(unproven.name, reason)
 
 
 async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
     gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
     if gone:
+        channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
+        first = await first_visible_message(deps.gateway, channel)
+        await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)
+        if min(gone) < first:
+            # To an account that came back they only look gone; from here on others are asked.
+            raise NoAccessError(f"account {deps.account.id} does not see all of {unproven.name}")
         await proofs.parts_are_gone(deps.database, unproven, gone)
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return

@@ -35,14 +35,32 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     await reach.note_no_access(deps.database, deps.account.id, intent.destination_id)
     if not await reach.is_gone_destination(deps.database, intent.destination_id):
         title = await reach.title_of(deps.database, intent.destination_id)
-        raise NoAccessError(
+        # A person's decision to wait for: it is no fault of the set, and looked at again every so often.
+        raise NotBeforeError(
             f"account {deps.account.id} may not read {title} any more",
+            seconds=deps.settings.fleet.retry_base_secs,
             remedy=f"let it in again, or run: worker recover --take-over {deps.account.id}",
         ) from error
     reason = "its destination is gone: no account can read it"
     intent = await open_intents.give_up(deps.database, intent, reason)
     # What it sent lies where nobody can delete it; the record of it stays, should the channel open again.
     return await _end(deps, claim, intent, 0)
+
+
+async def require_posting(deps: Deps, intent: Intent) -> None:
+    """Wait while this account has no right to write at the intent's destination.
+
+    Asked before the bytes are fetched once more, only to be refused again. The account's list of chats, which
+    is read again as long as it may not post, brings the right back.
+    """
+    if await reach.may_post(deps.database, deps.account.id, intent.destination_id):
+        return
+    title = await reach.title_of(deps.database, intent.destination_id)
+    raise NotBeforeError(
+        f"account {deps.account.id} may no longer post in {title}, where it has begun to publish this",
+        seconds=deps.settings.fleet.retry_base_secs,
+        remedy=f"make it an administrator there, or run: worker recover --take-over {deps.account.id}",
+    )
 
 
 async def find_copy(deps: Deps, intent: Intent) -> int | None:

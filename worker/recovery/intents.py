@@ -26,12 +26,14 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
-from worker.recovery.abandonment import abandon, destination_closed, find_copy
+from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
+from worker.recovery.sight import look_how_far, require_sight_of
 from worker.store import open_intents
-from worker.store.reach import reads_source
+from worker.store.channels import channel_ref
+from worker.store.reach import note_no_access, reads_source
 from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ async def _finish(deps: Deps, begun: Begun) -> str:
 
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
+        await require_sight_of(deps, intent)
         intent = await look_above_floor(deps, intent)
     except NoAccessError as error:
         return await destination_closed(deps, claim, intent, error)
@@ -95,15 +98,25 @@ async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     if intent.is_sent:
         await record(deps, claim, intent)
         return "finished"
+    await require_posting(deps, intent)
     intent = await _fit(deps, intent)
     try:
         fetched = await _fetch_same(deps, claim, intent)
     except (SourceGoneError, NoAccessError) as error:
         return await _without_source(deps, claim, intent, error)
-    intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+    intent = await _send(deps, claim, intent, fetched)
     package_id = await record(deps, claim, intent)
     await index_fetched(deps, package_id, fetched)
     return "finished"
+
+
+async def _send(deps: Deps, claim: Claim, intent: Intent, fetched: Fetched) -> Intent:
+    try:
+        return await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+    except NoAccessError:
+        await note_no_access(deps.database, deps.account.id, intent.destination_id, still_reads=True)
+        await require_posting(deps, intent)
+        raise
 
 
 async def _fit(deps: Deps, intent: Intent) -> Intent:
@@ -117,7 +130,8 @@ async def _fit(deps: Deps, intent: Intent) -> Intent:
     if not too_large:
         return intent
     if any(part.state != "planned" for part in too_large):
-        what = f"part {too_large[0].plan.ordinal + 1} may have been sent and is too large without Premium"
+        number = too_large[0].plan.ordinal + 1
+        what = f"needs a Premium account or a split: part {number} may have been sent, in one piece"
         remedy = f"run: worker recover --take-over {deps.account.id}"
         raise SetFailedError(what, remedy=remedy)
     unsent = [part.plan for part in intent.parts if part.state == "planned"]
@@ -142,6 +156,8 @@ async def _without_source(deps: Deps, claim: Claim, intent: Intent, error: Fleet
         raise BusyError(f"{error.what}; a copy of it is used instead", seconds=0)
     if not isinstance(error, SourceGoneError):
         raise error
+    source = await channel_ref(deps.database, deps.account.id, claim.channel_id)
+    await look_how_far(deps, claim.channel_id, source)
     if not await reads_source(deps.database, deps.account.id, claim.set_id):
         # What an account may not see only looks gone to it.
         what = f"account {deps.account.id} does not see all of {claim.name}"

@@ -16,6 +16,7 @@ from worker.domain.telegram import Message
 from worker.errors import BusyError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
+from worker.recovery.sight import require_whole_history
 from worker.store.adoption import adopt_package
 from worker.store.channels import channel_ref
 from worker.store.verification import unknown_among
@@ -64,6 +65,7 @@ async def rebuild(errand: Errand) -> dict[str, Any]:
     """Write down every package that lies in channel ``channel``."""
     deps, channel_id = errand.deps, int(errand.arguments["channel"])
     ref = await channel_ref(deps.database, deps.account.id, channel_id)
+    await require_whole_history(deps, channel_id, ref)
     newest = await deps.gateway.newest_message_id(ref)
     rebuilding = _Rebuilding(deps, channel_id)
     cursor = 0

@@ -4,21 +4,61 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import NoAccessError
-from worker.store.reach import note_no_access
+from worker.errors import NoAccessError, NotBeforeError
+from worker.store.channels import channel_ref
+from worker.store.reach import note_no_access, title_of
 from worker.store.visibility import note_visibility, unasked_destinations
 from worker.telegram.reading import first_visible_message
 
 if TYPE_CHECKING:
+    from worker.domain.telegram import ChannelRef
     from worker.pipeline.deps import Deps
+    from worker.store.uploads import Intent
+
+
+class PartialSightError(NoAccessError):
+    """This account sees only the newer part of the channel; ask one that sees all of it."""
+
+
+async def look_how_far(deps: Deps, channel_id: int, ref: ChannelRef) -> int:
+    """The first message of the channel that the account sees, 0: all of it; asked of Telegram anew.
+
+    An account that was shut out and let in again, unnoticed by us, sees less than it did.
+    """
+    first = await first_visible_message(deps.gateway, ref)
+    await note_visibility(deps.database, deps.account.id, channel_id, first)
+    return first
+
+
+async def require_whole_history(deps: Deps, channel_id: int, ref: ChannelRef) -> None:
+    """Refuse where older messages would only look as if they were gone."""
+    if first := await look_how_far(deps, channel_id, ref):
+        title = await title_of(deps.database, channel_id)
+        raise PartialSightError(
+            f"account {deps.account.id} sees {title} only from message {first} on",
+            remedy="let new members see its history, or log in an account that does",
+        )
+
+
+async def require_sight_of(deps: Deps, intent: Intent) -> None:
+    """Wait while messages that this intent may have sent lie where its account does not see them."""
+    if not any(part.state == "sending" for part in intent.parts):
+        return
+    ref = await channel_ref(deps.database, deps.account.id, intent.destination_id)
+    if await look_how_far(deps, intent.destination_id, ref) <= intent.floor_id + 1:
+        return
+    title = await title_of(deps.database, intent.destination_id)
+    raise NotBeforeError(
+        f"account {deps.account.id} does not see all that it has sent to {title}",
+        seconds=deps.settings.fleet.retry_base_secs,
+        remedy=f"let new members see its history, or run: worker recover --take-over {deps.account.id}",
+    )
 
 
 async def ask_for_sight(deps: Deps) -> None:
     """Ask Telegram once for each destination; where the account is shut out, that is noted instead."""
     for channel_id, ref in await unasked_destinations(deps.database, deps.account.id):
         try:
-            first = await first_visible_message(deps.gateway, ref)
+            await look_how_far(deps, channel_id, ref)
         except NoAccessError:
             await note_no_access(deps.database, deps.account.id, channel_id)
-        else:
-            await note_visibility(deps.database, deps.account.id, channel_id, first)

@@ -16,6 +16,7 @@ from worker.domain.marker import Marker, find_marker
 from worker.domain.telegram import Message
 from worker.errors import SetFailedError
 from worker.recovery.restore import part_bytes
+from worker.recovery.sight import require_whole_history
 from worker.store.channels import channel_ref
 from worker.store.verification import accounted_for, contents_in, unknown_among
 
@@ -76,6 +77,7 @@ async def verify(errand: Errand) -> dict[str, Any]:
     channel_id = int(errand.arguments["channel"])
     sample = errand.arguments.get("sample")
     ref = await channel_ref(errand.deps.database, errand.deps.account.id, channel_id)
+    await require_whole_history(errand.deps, channel_id, ref)
     check = _Check(errand, channel_id, ref)
     await check.packages(sample, full=bool(errand.arguments.get("full")))
     await check.markers(sample)

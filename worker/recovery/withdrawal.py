@@ -13,6 +13,7 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
+from worker.recovery.sight import look_how_far
 from worker.store import reach, withdrawals
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ async def _check(deps: Deps, findings: Findings, destination: ReadableDestinatio
             findings.note(Kind.PACKAGE, part.name, f"changed by hand: message {part.message_id}")
         for part in judged.undecided:
             findings.note(Kind.PACKAGE, part.name, "not judged: nothing could be read beside it")
+        if judged.gone and await look_how_far(deps, destination.channel_id, destination.ref):
+            findings.note(Kind.PACKAGE, destination.title, "not judged: not all of its history is shown")
+            return
         for part in {part.package_id: part for part in judged.gone}.values():
             await _withdraw(deps, findings, part, dry_run=dry_run)
 

@@ -30,6 +30,7 @@ class Facts:
     at: datetime
     accounts: Sequence[roster.RosterAccount]
     workers: Sequence[roster.RosterWorker]
+    shut_out: Sequence[roster.ShutOut] = ()
     calls: Sequence[restrictions.MethodCalls] = ()
     failed_calls: int = 0
     blocks: Sequence[Block] = ()
@@ -53,6 +54,7 @@ async def read_facts(database: Database) -> Facts:
         at=await roster.fleet_time(database),
         accounts=await roster.roster_accounts(database),
         workers=await roster.roster_workers(database),
+        shut_out=await roster.shut_out_accounts(database),
         calls=await restrictions.calls_by_method(database, WINDOW_MINUTES),
         failed_calls=await restrictions.failed_calls(database, WINDOW_MINUTES),
         blocks=await active_blocks(database),

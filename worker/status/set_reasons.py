@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 _FLOOD = re.compile(r"FLOOD_WAIT|FLOOD_PREMIUM_WAIT|SLOWMODE_WAIT|flood wait", re.IGNORECASE)
 
 
-def why(found: ListedSet) -> str:
-    """One line: what it waits for, or what became of it."""
+def why(found: ListedSet, standard_limit: int | None = None) -> str:
+    """One line: what it waits for, or what became of it.
+
+    ``standard_limit`` is the largest file that an account without Premium sends in one piece.
+    """
     reason = found.reason or ""
     words = {
         "collecting": reason or "waits for more of its parts",
-        "ready": _why_ready(found),
+        "ready": _why_ready(found, standard_limit),
         "claimed": f"{found.worker or 'an account'} works on it",
         "published": f"package {found.package_id}, metadata pending",
         "indexed": f"package {found.package_id}",
@@ -28,7 +31,7 @@ def why(found: ListedSet) -> str:
     return plain(words.get(found.state, reason))
 
 
-def _why_ready(found: ListedSet) -> str:
+def _why_ready(found: ListedSet, standard_limit: int | None) -> str:
     if found.sender is not None:
         told = f": {found.reason}" if found.reason else ""
         return f"{found.sender} has begun to publish it{told}"
@@ -37,10 +40,20 @@ def _why_ready(found: ListedSet) -> str:
     if not found.readers:
         return f"no account that is logged in reads {found.channel}"
     if found.wait_seconds <= 0:
-        return f"next in line (last time: {found.reason})" if found.reason else "next in line"
+        return _why_next(found, standard_limit)
     if found.reason and _FLOOD.search(found.reason):
         return f"flood wait until {_clock(found)}"
     return f"{found.reason or 'waits'} (again at {_clock(found)})"
+
+
+def _why_next(found: ListedSet, standard_limit: int | None) -> str:
+    if standard_limit is not None and found.part_count == 1 and found.total_size > standard_limit:
+        taken = "a Premium account that reads the channel takes it, or any other if that one is away for long"
+        alone = "no Premium account reads the channel, so it is split"
+        return (
+            f"next in line: needs a Premium account or a split; {taken if found.premium_readers else alone}"
+        )
+    return f"next in line (last time: {found.reason})" if found.reason else "next in line"
 
 
 def _clock(found: ListedSet) -> str:

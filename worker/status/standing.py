@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.status.model import SyncState, Waiting
-from worker.status.wording import duration, plain
+from worker.status.wording import count_of, duration, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +63,7 @@ def what_waits(
     return (
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(accounts, workers),
+        *_shut_out_accounts(facts, accounts),
         *_waiting_sets(facts),
     )
 
@@ -87,6 +88,22 @@ def _waiting_accounts(
             yield Waiting("account", account.name, why, None)
         elif account.worker is None and anybody:
             yield Waiting("account", account.name, "no worker has taken it yet", None)
+
+
+def _shut_out_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Iterator[Waiting]:
+    """An account that only reads is as it should be, unless it has begun to publish, or nobody else can."""
+    names = {account.id: account.name for account in accounts if account.state == "ready"}
+    nobody_posts = len({item.account_id for item in facts.shut_out if item.is_destination}) == len(names)
+    for item in facts.shut_out:
+        if not item.begun and not (item.is_destination and nobody_posts):
+            continue
+        why = f"may not post in {item.channel}"
+        remedy = "make it an administrator there"
+        if item.begun:
+            why += f", where it has begun {count_of(item.begun, 'upload')}"
+            remedy += f", or run: worker recover --take-over {item.account_id}"
+        name = names.get(item.account_id, f"account {item.account_id}")
+        yield Waiting("account", name, plain(f"{why} — {remedy}"), None)
 
 
 def _waiting_sets(facts: Facts) -> Iterator[Waiting]:

@@ -51,7 +51,8 @@ _ATTACH = text("""
 _SHAPE = """
     name = :name, format = :format, state = :state, reason = :reason, to_prove = :to_prove,
     part_count = :count, total_size = :size, lead_document_id = :lead, topic_id = :topic,
-    posted_at = to_timestamp(:posted), content_hash = NULL, not_before = fleet_now(), updated_at = fleet_now()
+    posted_at = to_timestamp(:posted), content_hash = NULL, attempts = 0, not_before = fleet_now(),
+    updated_at = fleet_now()
 """
 _RESHAPE = text(f"UPDATE archive_sets SET {_SHAPE}, fence = fence + 1 WHERE id = :set")
 _INSERT = text("""

@@ -6,7 +6,9 @@ them: advisory locks have a connection of their own (``worker.store.locks``).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import weakref
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -16,13 +18,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from worker import faults
 from worker.errors import OutcomeUnknownError, RetryableError
+from worker.log import get_logger
 from worker.store.address import printable
 from worker.store.connect import COMMAND_SECONDS, connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+log = get_logger(__name__)
 _POOL_SIZE = 5
+# A server that is there says goodbye within milliseconds.
+_CLOSE_SECONDS = 3.0
 # The driver's errors that pass by themselves, as when the server restarts.
 _CONNECTION_TROUBLE = (
     OSError,
@@ -48,6 +54,7 @@ class Database:
 
     def __init__(self, address: str, *, pool_size: int = _POOL_SIZE) -> None:
         self.address = address
+        self._opened: weakref.WeakSet[asyncpg.Connection] = weakref.WeakSet()
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=self._open,
@@ -58,12 +65,14 @@ class Database:
         )
 
     async def _open(self) -> asyncpg.Connection:
-        return await connect(
+        connection = await connect(
             self.address,
             # A client that vanishes inside a transaction must not hold its row locks for long.
             idle_in_transaction_session_timeout="60s",
             lock_timeout="15s",
         )
+        self._opened.add(connection)
+        return connection
 
     @contextlib.asynccontextmanager
     async def transaction(self, name: str) -> AsyncIterator[AsyncConnection]:
@@ -107,8 +116,16 @@ class Database:
             raise
 
     async def close(self) -> None:
-        """Close every pooled connection."""
-        await self._engine.dispose()
+        """Close every pooled connection, politely if the server still listens."""
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._engine.dispose()
+        except TimeoutError:
+            log.warning("database.silent_at_the_end", database=printable(self.address))
+        finally:
+            for connection in list(self._opened):
+                if not connection.is_closed():
+                    connection.terminate()
 
 
 def _cause(error: BaseException) -> str:

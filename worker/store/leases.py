@@ -34,11 +34,16 @@ RENEW = """
 """
 
 # A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease.
+# A session that holds the account beside one of its own, whose lease lasts, belongs to whoever takes it over.
 END_SILENT_OWNER = """
     SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN accounts a ON a.id = $2
     WHERE l.locktype = 'advisory' AND l.classid = $1::int::oid AND l.objid = $2::int::oid AND l.objsubid = 2
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND a.lease_until < fleet_now()
+      AND NOT EXISTS (
+          SELECT FROM pg_locks g JOIN accounts o ON o.id::int::oid = g.objid AND o.id <> a.id
+          WHERE g.pid = l.pid AND g.locktype = 'advisory' AND g.classid = l.classid AND g.objsubid = 2
+            AND g.database = l.database AND o.lease_until >= fleet_now())
 """
 
 

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 FLOW = "fleet_flow"
-"""Blocks, pauses and resumptions are announced here."""
+"""Blocks, pauses, resumptions and sets to be tried again are announced here."""
+RETRY = "retry"
+"""Announced on ``FLOW`` when a person wants something tried at once."""
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 10.0
 _RETRY_SECONDS = 1.0
 
 
-async def listen(address: str, channel: str, heard: Callable[[], None], clock: Clock) -> None:
-    """Call ``heard`` at every announcement and after every connection, until cancelled."""
+async def listen(address: str, channel: str, heard: Callable[[str], None], clock: Clock) -> None:
+    """Call ``heard`` with every announcement, and with none after every connection, until cancelled."""
     while True:
         try:
             await _listen_once(address, channel, heard, clock)
@@ -40,7 +42,7 @@ async def listen(address: str, channel: str, heard: Callable[[], None], clock: C
         await clock.sleep(_RETRY_SECONDS)
 
 
-async def _listen_once(address: str, channel: str, heard: Callable[[], None], clock: Clock) -> None:
+async def _listen_once(address: str, channel: str, heard: Callable[[str], None], clock: Clock) -> None:
     connection: asyncpg.Connection[Any] = await asyncpg.connect(
         driver_dsn(address),
         timeout=_CONNECT_SECONDS,
@@ -50,8 +52,8 @@ async def _listen_once(address: str, channel: str, heard: Callable[[], None], cl
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
     try:
-        await connection.add_listener(channel, lambda *_: heard())
-        heard()
+        await connection.add_listener(channel, lambda *told: heard(str(told[-1])))
+        heard("")
         while not lost.is_set():
             # A network that went silent ends no connection: only a question without an answer tells.
             await connection.execute("SELECT 1", timeout=_CONNECT_SECONDS)

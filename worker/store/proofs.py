@@ -27,6 +27,8 @@ class Unproven:
     fence: int
     channel_id: int
     name: str
+    attempts: int
+    waits: int
     parts: tuple[SourcePart, ...]
 
 
@@ -43,21 +45,21 @@ _NEXT = text(f"""
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
           AND {sees_set("n.id")}
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
-    RETURNING id, fence, channel_id, name
+    RETURNING id, fence, channel_id, name, attempts, waits
 """)
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
     WHERE set_id = ANY(:sets) ORDER BY set_id, part_number
 """)
 _SETTLE = text("""
-    UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove,
+    UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove, attempts = :attempts,
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
 _SETTLE_FEWER = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, name = :name,
-        part_count = :count, total_size = :size, lead_document_id = :lead, not_before = fleet_now(),
-        fence = fence + 1, updated_at = fleet_now()
+        part_count = :count, total_size = :size, lead_document_id = :lead, attempts = 0,
+        not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
 """)
 _SPARE = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
@@ -82,7 +84,7 @@ async def next_to_prove(
         for set_id, *part in found:
             parts[set_id].append(SourcePart(*part))
     return [
-        Unproven(row.id, row.fence, row.channel_id, row.name, tuple(parts[row.id]))
+        Unproven(row.id, row.fence, row.channel_id, row.name, row.attempts, row.waits, tuple(parts[row.id]))
         for row in sorted(rows, key=lambda row: row.id)
     ]
 
@@ -119,9 +121,26 @@ async def settle_without_spares(database: Database, unproven: Unproven, whole: A
         return True
 
 
-async def look_again(database: Database, unproven: Unproven, reason: str, wait: float) -> bool:
-    """Nothing was found out: the same question is asked later."""
-    return await _settle(database, unproven, state="collecting", reason=reason, to_prove=True, wait=wait)
+async def look_again(
+    database: Database, unproven: Unproven, reason: str, wait: float, *, counts: bool = False
+) -> bool:
+    """Nothing was found out: the same question is asked later. ``counts``: it was one of its attempts."""
+    attempts = unproven.attempts + int(counts)
+    return await _settle(
+        database,
+        unproven,
+        state="collecting",
+        reason=reason,
+        to_prove=True,
+        wait=wait,
+        attempts=attempts,
+    )
+
+
+async def give_up(database: Database, unproven: Unproven, reason: str) -> bool:
+    """Nothing will be found out by asking once more: the set has failed, and a person may try it again."""
+    attempts = unproven.attempts + 1
+    return await _settle(database, unproven, state="failed", reason=reason, attempts=attempts)
 
 
 async def _settle(
@@ -132,6 +151,7 @@ async def _settle(
     reason: str | None = None,
     to_prove: bool = False,
     wait: float = 0.0,
+    attempts: int = 0,
 ) -> bool:
     async with database.transaction("proofs.settle") as connection:
         values = {
@@ -141,6 +161,7 @@ async def _settle(
             "reason": reason,
             "to_prove": to_prove,
             "wait": wait,
+            "attempts": attempts,
         }
         return bool((await connection.execute(_SETTLE, values)).rowcount)
 

@@ -53,16 +53,29 @@ async def reads_source(database: Database, account_id: int, set_id: int) -> bool
         return row.one_or_none() is not None
 
 
-async def note_no_access(database: Database, account_id: int, channel_id: int) -> None:
-    """Telegram refused this account there; the next login that sees the channel corrects it."""
+async def note_no_access(
+    database: Database, account_id: int, channel_id: int, *, still_reads: bool = False
+) -> None:
+    """Telegram refused this account there; its next list of chats corrects it."""
     async with database.transaction("memberships.closed") as connection:
         await connection.execute(
             text("""
-                UPDATE memberships SET can_read = false, can_post = false, checked_at = fleet_now()
+                UPDATE memberships SET can_read = can_read AND :reads, can_post = false,
+                    checked_at = fleet_now()
                 WHERE account_id = :account AND channel_id = :channel
             """),
-            {"account": account_id, "channel": channel_id},
+            {"account": account_id, "channel": channel_id, "reads": still_reads},
         )
+
+
+async def may_post(database: Database, account_id: int, channel_id: int) -> bool:
+    """Whether this account was last seen with the right to write there."""
+    async with database.reading() as connection:
+        query = text("""
+            SELECT can_post FROM memberships WHERE account_id = :account AND channel_id = :channel
+        """)
+        row = await connection.execute(query, {"account": account_id, "channel": channel_id})
+        return bool(row.scalar_one_or_none())
 
 
 async def is_gone_destination(database: Database, channel_id: int) -> bool:

@@ -31,13 +31,15 @@ _READERS = text("""
     WHERE a.state = 'ready' AND NOT EXISTS (
         SELECT FROM unnest(CAST(:channels AS integer[])) AS wanted (id)
         WHERE NOT EXISTS (SELECT FROM memberships m WHERE m.account_id = a.id AND m.channel_id = wanted.id
-                          AND m.can_read))
+                          AND m.can_read AND (NOT :whole OR coalesce(m.visible_from, 0) = 0)))
     ORDER BY w.id IS NOT NULL, a.id
 """)
 
 
-async def readers_of_channels(database: Database, channel_ids: Sequence[int]) -> list[Reader]:
-    """The ready accounts that read all of these channels."""
+async def readers_of_channels(
+    database: Database, channel_ids: Sequence[int], *, whole: bool = False
+) -> list[Reader]:
+    """The ready accounts that read all of these channels; ``whole``: and may see all of their history."""
     async with database.reading() as connection:
-        rows = await connection.execute(_READERS, {"channels": list(set(channel_ids))})
+        rows = await connection.execute(_READERS, {"channels": list(set(channel_ids)), "whole": whole})
         return [Reader(Account(*row[:-1]), row.host) for row in rows]

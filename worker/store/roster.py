@@ -43,6 +43,27 @@ class RosterWorker:
     heartbeat_age: float
 
 
+@dataclass(frozen=True, slots=True)
+class ShutOut:
+    """An account that works but may not post in this channel, and how many uploads it has begun there."""
+
+    account_id: int
+    channel: str
+    is_destination: bool
+    begun: int
+
+
+# Relies on uploads_open_by_account.
+_SHUT_OUT = text("""
+    SELECT a.id, c.title, c.is_destination, coalesce(b.begun, 0)
+    FROM accounts a CROSS JOIN channels c
+    LEFT JOIN memberships m ON m.account_id = a.id AND m.channel_id = c.id
+    LEFT JOIN (SELECT account_id, destination_id, count(*) AS begun FROM uploads WHERE state = 'open'
+               GROUP BY account_id, destination_id) b ON b.account_id = a.id AND b.destination_id = c.id
+    WHERE a.state = 'ready' AND (c.is_destination OR b.begun > 0)
+      AND NOT coalesce(m.can_read AND m.can_post, false)
+    ORDER BY a.id, c.id
+""")
 _ACCOUNTS = text("""
     SELECT id, phone, display_name, username, is_premium, state, state_reason,
            CASE WHEN lease_until > fleet_now() THEN worker_id END
@@ -60,6 +81,12 @@ async def roster_accounts(database: Database) -> list[RosterAccount]:
     """Every account."""
     async with database.reading() as connection:
         return [RosterAccount(*row) for row in await connection.execute(_ACCOUNTS)]
+
+
+async def shut_out_accounts(database: Database) -> list[ShutOut]:
+    """Accounts that may not post where archives go, or where they have begun to publish some."""
+    async with database.reading() as connection:
+        return [ShutOut(*row) for row in await connection.execute(_SHUT_OUT)]
 
 
 async def roster_workers(database: Database, limit: int = 1000) -> list[RosterWorker]:

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from worker.domain.forming import UNCHECKED
 from worker.errors import UserError
+from worker.store.notifications import FLOW, RETRY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +24,7 @@ class ListedSet:
     """A set, and the circumstances that may hold it up.
 
     ``wait_seconds`` is how long it may not be claimed yet, ``readers`` how many logged-in accounts read its
-    channel, ``sender`` the account that has begun to publish it.
+    channel, ``premium_readers`` how many of them are Premium, ``sender`` who has begun to publish it.
     """
 
     id: int
@@ -43,6 +44,7 @@ class ListedSet:
     readers: int
     worker: str | None
     sender: str | None
+    premium_readers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ _SETS = """
         (SELECT coalesce(nullif(a.display_name, ''), 'account ' || a.id) || ' on ' || w.host
          FROM accounts a, workers w WHERE a.id = s.claimed_by AND w.id = s.claim_worker_id),
         (SELECT coalesce(nullif(a.display_name, ''), 'account ' || a.id) FROM uploads u
-         JOIN accounts a ON a.id = u.account_id WHERE u.set_id = s.id AND u.state = 'open')
+         JOIN accounts a ON a.id = u.account_id WHERE u.set_id = s.id AND u.state = 'open'),
+        CASE WHEN s.state = 'ready' THEN
+            (SELECT count(*) FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+             WHERE m.channel_id = s.channel_id AND m.can_read AND a.is_premium) ELSE 0 END
     FROM archive_sets s JOIN channels c ON c.id = s.channel_id
 """
 _ONE = text(f"{_SETS} WHERE s.id = :id")
@@ -109,15 +114,17 @@ async def show_set(database: Database, set_id: int) -> tuple[ListedSet, list[Lis
         return found, [ListedPart(*row) for row in await connection.execute(_PARTS, {"id": set_id})]
 
 
-# What a person left out may have been taken out before all of it was there: its bytes are asked again.
+# What a person left out may have been taken out before all of it was there, and what failed without ever
+# having been fetched may have failed at its proof: the bytes are asked again.
 _RETRY = text("""
     UPDATE archive_sets SET attempts = 0, not_before = fleet_now(), updated_at = fleet_now(),
         fence = fence + 1,
         state = CASE WHEN state = 'collecting' OR asked THEN 'collecting' ELSE 'ready' END,
         to_prove = state = 'collecting' OR asked,
         reason = CASE WHEN state = 'collecting' OR asked THEN :unchecked END
-    FROM (SELECT id AS known, state = 'skipped' AND family IS NOT NULL AS asked FROM archive_sets
-          WHERE id = :id) each
+    FROM (SELECT id AS known, family IS NOT NULL AND (
+              state = 'skipped' OR state = 'failed' AND content_hash IS NULL) AS asked
+          FROM archive_sets WHERE id = :id) each
     WHERE id = known
 """)
 _SKIP = text("""
@@ -125,6 +132,7 @@ _SKIP = text("""
         updated_at = fleet_now()
     WHERE id = :id
 """)
+_WAKE = text("SELECT pg_notify(:channel, :what)")
 _CAN_BE_TRIED = text("""
     SELECT state IN ('failed', 'ready', 'skipped') OR to_prove AS moves,
         EXISTS (SELECT FROM source_files f WHERE f.set_id = archive_sets.id) AS has_files
@@ -142,10 +150,13 @@ async def retry_set(database: Database, set_id: int) -> ListedSet:
         facts = (await connection.execute(_CAN_BE_TRIED, {"id": set_id})).one()
         if not facts.moves:
             what = before.reason if before.state == "collecting" else before.state
-            raise UserError(f"set {set_id} cannot be tried again: {what}", remedy="see: worker sets show")
+            raise UserError(
+                f"set {set_id} cannot be tried again: {what}", remedy=f"see: worker sets show {set_id}"
+            )
         if not facts.has_files:
-            raise UserError(f"set {set_id} has no files any more", remedy="see: worker sets show")
+            raise UserError(f"set {set_id} has no files any more", remedy="its source has to post them again")
         await connection.execute(_RETRY, {"id": set_id, "unchecked": UNCHECKED})
+        await connection.execute(_WAKE, {"channel": FLOW, "what": RETRY})
         return before
 
 

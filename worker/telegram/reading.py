@@ -131,7 +131,8 @@ async def posted_now(gateway: Gateway, channel: ChannelRef, message_id: int) -> 
 async def first_visible_message(gateway: Gateway, channel: ChannelRef) -> int:
     """The oldest message that this account may see; 0 if the whole history is open to it."""
     answer = await gateway.read(raw.functions.channels.GetFullChannel(channel=_channel(channel)), channel)
-    return int(answer.full_chat.available_min_id or 0)
+    first = int(answer.full_chat.available_min_id or 0)
+    return first if first > 1 else 0
 
 
 async def files_between(

@@ -282,7 +282,7 @@ async def test_g16_a_lost_listening_connection_is_made_anew_and_told(sql, databa
 
     heard = asyncio.Event()
     listening = asyncio.create_task(
-        notifications.listen(database_url, notifications.FLOW, heard.set, Quick())
+        notifications.listen(database_url, notifications.FLOW, lambda _: heard.set(), Quick())
     )
     await asyncio.wait_for(heard.wait(), 10)
     heard.clear()

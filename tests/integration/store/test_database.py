@@ -1,7 +1,10 @@
 """Transactions with a name, and honest errors when the server goes away."""
 
+import asyncio
+
 import asyncpg
 import pytest
+from breakable_line import line_to
 from fake_postgres import fake_postgres, refusal
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -81,3 +84,14 @@ async def test_a_wrong_password_is_not_worth_a_retry():
             async with database.reading():
                 pass
         await database.close()
+
+
+async def test_closing_ends_in_time_though_the_server_says_nothing_any_more(database_url):
+    async with line_to(database_url) as (line, address):
+        database = Database(address)
+        async with database.reading() as connection:
+            await connection.execute(text("SELECT 1"))
+        line.silence()
+        async with asyncio.timeout(10):
+            await database.close()
+        await line.mend()

@@ -11,6 +11,7 @@ from worker.status.compose import compose
 from worker.status.facts import Facts
 from worker.status.model import SyncState
 from worker.store.overview import Scanned, WaitingSet
+from worker.store.roster import ShutOut
 
 
 def _sync(facts: Facts):
@@ -127,3 +128,19 @@ def test_nothing_at_all_is_an_answer_too():
     status = compose(Facts(at=AT, accounts=[], workers=[]), silent_after=SILENT_AFTER)
     assert status.sync.state is SyncState.STOPPED
     assert (status.sync.waiting, status.rate_limits.restricted, status.activity.total) == ((), False, 0)
+
+
+def test_an_account_that_may_not_go_on_posting_waits_for_that_right_and_the_command_is_named():
+    begun = ShutOut(ADA.id, "Library", is_destination=True, begun=2)
+    why = _waits(replace(quiet_fleet(), shut_out=[begun]))["Ada"]
+    assert why == (
+        "may not post in Library, where it has begun 2 uploads"
+        " — make it an administrator there, or run: worker recover --take-over 1"
+    )
+
+
+def test_an_account_that_only_reads_waits_for_nothing_while_another_one_may_post():
+    reader = ShutOut(ADA.id, "Library", is_destination=True, begun=0)
+    assert "Ada" not in _waits(replace(quiet_fleet(), shut_out=[reader]))
+    other = ShutOut(GRACE.id, "Library", is_destination=True, begun=0)
+    assert {"Ada", "Grace"} <= _waits(replace(quiet_fleet(), shut_out=[reader, other])).keys()

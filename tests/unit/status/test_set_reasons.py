@@ -10,7 +10,7 @@ AT = datetime(2026, 3, 1, 14, 2, tzinfo=UTC)
 SET = ListedSet(
     id=42, name="Kit.rar", channel="Vault", format="rar", state="ready", reason=None, part_count=5, total_size=9,
     attempts=0, package_id=None, posted_at=AT, not_before=AT, wait_seconds=0.0, is_enabled=True, readers=1,
-    worker=None, sender=None,
+    worker=None, sender=None, premium_readers=0,
 )  # fmt: skip
 LOCAL = f"{AT.astimezone():%H:%M}"
 
@@ -45,6 +45,16 @@ LOCAL = f"{AT.astimezone():%H:%M}"
 )
 def test_a_reason_is_one_that_a_person_understands(changes, words):
     assert why(replace(SET, **changes)) == words
+
+
+def test_a_file_above_the_standard_limit_says_who_may_send_it_whole():
+    large = replace(SET, part_count=1, total_size=10)
+    assert why(large, standard_limit=10) == "next in line"
+    needs = "next in line: needs a Premium account or a split; "
+    assert why(large, standard_limit=9) == f"{needs}no Premium account reads the channel, so it is split"
+    left = why(replace(large, premium_readers=1), standard_limit=9)
+    assert left.startswith(f"{needs}a Premium account that reads the channel takes it")
+    assert why(replace(large, part_count=2), standard_limit=9) == "next in line", "each file of it is smaller"
 
 
 def test_a_wait_beyond_today_says_the_date_too():

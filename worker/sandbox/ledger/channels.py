@@ -81,7 +81,9 @@ class Channels:
         channel = self.need(channel_id)
         self._db.run(
             "INSERT INTO members (channel_id, user_id, role, date, first_id) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (channel_id, user_id) DO UPDATE SET role = excluded.role",
+            " ON CONFLICT (channel_id, user_id) DO UPDATE SET role = excluded.role,"
+            # Whoever comes back sees no more than a newcomer.
+            " first_id = CASE WHEN role IN ('left', 'kicked') THEN excluded.first_id ELSE first_id END",
             channel_id,
             user_id,
             role.value,
