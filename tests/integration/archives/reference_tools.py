@@ -40,7 +40,9 @@ def _passes(program, *arguments):
     if shutil.which(program) is None:
         return None
     command = [program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, check=False, env=tool_environment(), stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, capture_output=True, check=False, env=tool_environment(), stdin=subprocess.DEVNULL
+    )
     return done.returncode == 0
 
 
