@@ -61,7 +61,7 @@ SEEDS ?= 50
 MINUTES ?= 5
 
 fuzz: install ## damage archives for minutes and see that nothing crashes or hangs
-	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) tests/integration/archives/test_archive_fuzz.py
+	FUZZ_SECONDS=0 $(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/integration/archives/test_archive_fuzz.py
 
 bench: install ## transfers side by side with other clients
 	$(BIN)/python benchmarks/transfers.py $(if $(QUICK),--quick,--write docs/performance.md)

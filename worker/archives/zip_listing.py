@@ -34,6 +34,8 @@ def list_zip(parts: Parts, sink: Sink) -> Callable[[Budget], None]:
         sink.mark(Mark.CORRUPT, f"{-shift} bytes are missing before the central directory")
     if directory.trailing or directory.contradiction:
         sink.mark(Mark.CORRUPT, directory.contradiction or "the end record does not end the file")
+    if start + directory.size != directory.end_position:
+        sink.mark(Mark.CORRUPT, "the central directory has not the size that its end record states")
     kept: list[Record] = []
     try:
         for record in records(file, start, directory):

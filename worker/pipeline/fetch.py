@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,10 @@ from worker.errors import RetryableError, SourceGoneError
 from worker.store.channels import channel_ref
 from worker.telegram.transfer import DOWN_BYTES, Download
 from worker.workspace.part_file import PartFile
+from worker.workspace.set_hash import SetHash
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from worker.domain.telegram import ChannelRef, Document
@@ -46,22 +46,21 @@ async def fetch(deps: Deps, claim: Claim) -> Fetched:
     """
     folder = await deps.workspace.open(claim.set_id, claim.fence)
     channel = await channel_ref(deps.database, deps.account.id, claim.channel_id)
-    whole = hashlib.sha256()
     progress = _Progress(deps, claim)
     parts = []
-    for number, part in enumerate(claim.parts):
-        own = hashlib.sha256() if len(claim.parts) > 1 else whole
-        file = await asyncio.to_thread(_part_file, folder / f"part-{number}", part, {own, whole})
-        try:
-            await _fetch_part(deps, channel, part, file, progress)
-        finally:
-            await _finished(asyncio.to_thread(file.close))
-        parts.append(FetchedPart(file.path, part.file_name, part.size, own.digest()))
-    return Fetched(tuple(parts), whole.digest())
+    with SetHash() as digest:
+        for number, part in enumerate(claim.parts):
+            file = await asyncio.to_thread(_part_file, folder / f"part-{number}", part, digest)
+            try:
+                await _fetch_part(deps, channel, part, file, progress)
+            finally:
+                await _finished(asyncio.to_thread(file.close))
+            parts.append(FetchedPart(file.path, part.file_name, part.size, digest.end_part()))
+        return Fetched(tuple(parts), digest.content())
 
 
-def _part_file(path: Path, part: SourcePart, digests: Collection[hashlib._Hash]) -> PartFile:
-    file = PartFile(path, part.size, unit=DOWN_BYTES, identity=str(part.document_id), digests=list(digests))
+def _part_file(path: Path, part: SourcePart, digest: SetHash) -> PartFile:
+    file = PartFile(path, part.size, unit=DOWN_BYTES, identity=str(part.document_id), digests=[digest])
     file.hash_what_is_there()
     return file
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import psutil
 
@@ -27,12 +27,18 @@ _HEAD_BYTES = 32
 _CATCH_UP = 8
 
 
+class Digest(Protocol):
+    """What is told of a file's bytes in order."""
+
+    def update(self, data: memoryview, /) -> None:
+        """Take the next bytes; they are gone when this returns."""
+        ...
+
+
 class PartFile:
     """One file of a set. ``take`` may be called from another thread until ``close`` returns."""
 
-    def __init__(
-        self, path: Path, size: int, *, unit: int, identity: str, digests: Sequence[hashlib._Hash]
-    ) -> None:
+    def __init__(self, path: Path, size: int, *, unit: int, identity: str, digests: Sequence[Digest]) -> None:
         self.path, self.size, self._unit = path, size, unit
         self._digests = digests
         self._count = -(-size // unit)

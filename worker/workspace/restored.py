@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from worker import faults
 from worker.domain.clean_name import clean_file_name
 from worker.errors import FleetError, UserError
+from worker.workspace.set_hash import SetHash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,8 +49,8 @@ class RestoredFiles:
         names = target_names([file.name for file in content.files])
         self.targets = [folder / name for name in names]
         self._pieces = [self._aside / f"{index:05d}" for index in range(len(names))]
-        self._whole = hashlib.sha256()
-        self._hashes = [hashlib.sha256() for _ in names]
+        self._hash = SetHash()
+        self._hashes: list[bytes] = []
         self._file: BinaryIO | None = None
         self._current = 0
         self._room = 0
@@ -76,6 +76,7 @@ class RestoredFiles:
             try:
                 yield
             finally:
+                self._hash.close()
                 self._settle()
                 if not self.position:
                     # Nothing to go on from.
@@ -123,9 +124,14 @@ class RestoredFiles:
             shutil.rmtree(self._aside, ignore_errors=True)
 
     def _count(self, index: int, data: bytes) -> None:
-        self._whole.update(data)
-        self._hashes[index].update(data)
+        self._end_files(index)
+        self._hash.update(data)
         self.position += len(data)
+
+    def _end_files(self, index: int) -> None:
+        """No byte of a file before this one is still to come."""
+        while len(self._hashes) < index:
+            self._hashes.append(self._hash.end_part())
 
     def write(self, data: bytes) -> None:
         """The next bytes of the content, across the borders of files."""
@@ -152,14 +158,15 @@ class RestoredFiles:
         for index in range(self._current + 1, len(self._pieces)):
             self._open(index)
         self._settle()
-        if self.position != self._content.size or self._whole.digest() != self._content.content_hash:
+        self._end_files(len(self._pieces))
+        if self.position != self._content.size or self._hash.content() != self._content.content_hash:
             self._discard()
             raise FleetError(
                 f"the bytes of package {self._content.package_id} are not those that were published",
                 remedy="run the command once more; if it says so again: worker verify --full",
             )
         self._place()
-        return [digest.hexdigest() for digest in self._hashes]
+        return [digest.hex() for digest in self._hashes]
 
     def _place(self) -> None:
         for piece, target in zip(self._pieces, self.targets, strict=True):

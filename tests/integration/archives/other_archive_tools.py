@@ -10,6 +10,7 @@ import zipfile
 import py7zr
 import rarfile
 from archive_samples import zstd
+from sample_registry import tool_environment
 
 
 def listings(form, parts, folder):
@@ -55,8 +56,7 @@ def _zipfile(path):
 
 
 def _output(*command):
-    env = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"}
-    done = subprocess.run(command, capture_output=True, check=False, env=env)
+    done = subprocess.run(command, capture_output=True, check=False, env=tool_environment())
     try:
         return done.stdout.decode()
     except UnicodeDecodeError:  # unzip prints names of the DOS age in Latin-1, whatever the locale

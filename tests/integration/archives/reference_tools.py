@@ -8,6 +8,7 @@ import zipfile
 
 import py7zr
 from archive_samples import zstd
+from sample_registry import tool_environment
 
 UNPACKERS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd"}
 
@@ -39,8 +40,9 @@ def _passes(program, *arguments):
     if shutil.which(program) is None:
         return None
     command = [program, *map(str, arguments)]
-    env = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"}
-    done = subprocess.run(command, capture_output=True, check=False, env=env, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, capture_output=True, check=False, env=tool_environment(), stdin=subprocess.DEVNULL
+    )
     return done.returncode == 0
 
 

@@ -1,6 +1,7 @@
 """How samples are declared and built, and the tree of files that most of them hold."""
 
 import io
+import os
 import random
 import shutil
 import subprocess
@@ -85,6 +86,11 @@ def write_tree(folder, tree=None):
     return folder
 
 
+def tool_environment():
+    """Names in UTF-8, and programs where ``shutil.which`` has found them."""
+    return {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
+
+
 def run_tool(folder, *command):
     tree = write_tree(folder / "tree")
     done = subprocess.run(
@@ -92,7 +98,7 @@ def run_tool(folder, *command):
         cwd=tree,
         capture_output=True,
         check=False,
-        env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"},
+        env=tool_environment(),
     )
     assert done.returncode == 0, done.stderr or done.stdout
     return folder

@@ -65,3 +65,14 @@ async def test_bytes_missing_in_front_of_a_zip_are_noticed(nursery):
     _, result = await memory_sets.examined(nursery, {"a.zip": samples.zip_bytes()[1000:]})
     assert Mark.CORRUPT in result.listing.marks
     assert len(result.listing.entries) == len(samples.TREE)
+
+
+async def test_a_spanned_zip_whose_end_record_lies_about_the_size_of_the_directory_is_damaged(nursery):
+    disks = samples.spanned_zip(samples.TREE, 80_000)
+    size_at = len(disks[-1]) - 10
+    for bit in range(32):
+        last = bytearray(disks[-1])
+        last[size_at + bit // 8] ^= 1 << bit % 8
+        bodies = {"a.z01": disks[0], "a.z02": disks[1], "a.zip": bytes(last)}
+        complete, result = await memory_sets.examined(nursery, bodies)
+        assert Mark.CORRUPT in result.listing.marks or not complete, bit
