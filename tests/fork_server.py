@@ -19,7 +19,7 @@ import sys
 import termios
 import traceback
 
-# The point of it all: imported once.
+# The point of it all: imported once. SQLAlchemy would load its dialect with the first engine of every command.
 import worker.sandbox.__main__
 from worker import faults
 from worker.cli.main import COMMANDS, main
