@@ -79,6 +79,7 @@ class Children:
 
     def __init__(self) -> None:
         self._listeners: dict[int, socket.socket] = {}
+        self.ended: dict[socket.socket, int] = {}
 
     def start(self, ask: dict, descriptors: list[int]) -> None:
         pid = os.fork()
@@ -92,12 +93,22 @@ class Children:
     def report(self) -> None:
         """Tell of every process that was stopped or has ended."""
         for pid in list(self._listeners):
-            changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
-            if not changed:
+            change = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            if change is None:
                 continue
-            self._tell(pid, _state(status))
-            if not os.WIFSTOPPED(status):
-                self._listeners.pop(pid).close()
+            if change.si_code == os.CLD_STOPPED:
+                self._tell(pid, {"stopped": True})
+                # Told once. Whoever is killed meanwhile is no longer stopped.
+                with contextlib.suppress(ChildProcessError):
+                    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+                continue
+            self._tell(pid, {"exit" if change.si_code == os.CLD_EXITED else "signal": change.si_status})
+            self.ended[self._listeners.pop(pid)] = pid
+
+    def bury(self, listener: socket.socket) -> None:
+        """Forget an ended process once whoever listened knows: until then its number is nobody else's."""
+        os.waitpid(self.ended.pop(listener), 0)
+        listener.close()
 
     def kill(self) -> None:
         for pid in self._listeners:
@@ -106,14 +117,6 @@ class Children:
     def _tell(self, pid: int, what: dict) -> None:
         with contextlib.suppress(OSError):
             self._listeners[pid].sendall(json.dumps(what).encode() + b"\n")
-
-
-def _state(status: int) -> dict[str, object]:
-    if os.WIFSTOPPED(status):
-        return {"stopped": True}
-    if os.WIFSIGNALED(status):
-        return {"signal": os.WTERMSIG(status)}
-    return {"exit": os.WEXITSTATUS(status)}
 
 
 def _receive(requests: socket.socket) -> tuple[dict, list[int]] | None:
@@ -136,7 +139,9 @@ def serve(requests: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     children = Children()
     while True:
-        ready, _, _ = select.select([requests, awake], [], [])
+        ready, _, _ = select.select([requests, awake, *children.ended], [], [])
+        for listener in [each for each in ready if each in children.ended]:
+            children.bury(listener)
         if awake in ready:
             awake.recv(4096)
             children.report()

@@ -14,17 +14,10 @@ import invariants
 from contents import Contents
 from loopback_telegram import Telegram
 from postings import cut_zip
+from settled import settle
 from worker_processes import Workers
 
-from worker.clock import SystemClock
-from worker.config.settings import Settings
-from worker.fleet.governance import open_governance
-from worker.fleet.process import telegram_server
-from worker.fleet.setup import Login, log_in
 from worker.sandbox.admin_client import SandboxAdmin
-from worker.store import channels
-from worker.store.database import Database
-from worker.store.sealing import Sealer
 
 PHONES = ("+10000000001", "+10000000002")
 SECRET_KEY = "A" * 43 + "="
@@ -197,45 +190,11 @@ async def open_world(
     folder: Path, database_url: str, *sandbox_options: str, phones: Sequence[str] = PHONES
 ) -> AsyncIterator[World]:
     """Some accounts, two sources that all can read, one destination that all can write to."""
-    workers = Workers(folder)
+    chosen = await settle(folder / "telegram", database_url, phones)
     with contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram:
         facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        world = World(folder, database_url, facts, admin, workers, telegram)
-        for phone in phones:
-            await admin.create_account(phone, "Ada")
-        for title in ("First", "Second"):
-            world.sources.append((await admin.create_channel(title, members=list(phones)))["channel_id"])
-        world.destination = (await admin.create_channel("Library", admins=list(phones)))["channel_id"]
-        await log_in_to(world, phones)
+        world = World(folder, database_url, facts, admin, Workers(folder), telegram)
+        world.sources += chosen.sources
+        world.destination = chosen.destination
         yield world
-
-
-async def log_in_to(world: World, phones: Sequence[str] = PHONES) -> None:
-    """Log these accounts in on the world's database, and choose its channels."""
-    settings = Settings.model_validate(
-        {
-            "telegram": {
-                "api_id": 1,
-                "api_hash": "0" * 32,
-                "host": world.facts["host"],
-                "port": world.facts["port"],
-                "public_key": world.facts["public_key"],
-            },
-            "rate_limits": {"profile": "relaxed"},
-        }
-    )
-    database = Database(world.database_url)
-    sealer = Sealer(bytes(32))
-
-    async def code() -> str:
-        return "12345"
-
-    async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
-        login = Login(database, sealer, telegram_server(settings), governance, 10)
-        for phone in phones:
-            await log_in(login, phone, ask_code=code, ask_password=code)
-        for source in world.sources:
-            await channels.make_source(database, source)
-        await channels.make_destination(database, world.destination)
-    await database.close()
