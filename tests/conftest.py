@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import asyncpg
 import hypothesis
 import pytest
-from postgres_server import LABEL_VARIABLE, URL_VARIABLE, open_server
+from postgres_server import COPYING_VARIABLE, LABEL_VARIABLE, URL_VARIABLE, open_server
 from sqlalchemy.engine import make_url
 
 from worker.store import migrations
@@ -78,7 +78,8 @@ async def empty_database_url(worker_id: str) -> AsyncIterator[str]:
 async def database_url(template: str, worker_id: str) -> AsyncIterator[str]:
     """A migrated database. Advisory locks and notifications are per database, so no test disturbs another."""
     name = _name(worker_id, "test")
-    await _on_server(f"CREATE DATABASE {name} TEMPLATE {template}")
+    copying = os.environ.get(COPYING_VARIABLE, "")
+    await _on_server(f"CREATE DATABASE {name} TEMPLATE {template} {copying}")
     yield _url_of(name)
     await _on_server(f"DROP DATABASE {name} WITH (FORCE)")
 

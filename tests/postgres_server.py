@@ -4,15 +4,16 @@ import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+from server_folder import keeps_in_memory, server_folder
 
 from worker.store.embedded import open_cluster
 
 URL_VARIABLE = "TEST_DATABASE_URL"
 LABEL_VARIABLE = "FLEET_TEST_DATABASE_LABEL"
+COPYING_VARIABLE = "FLEET_TEST_DATABASE_COPYING"
 _IMAGE = "postgres:17"
 
 
@@ -20,6 +21,8 @@ _IMAGE = "postgres:17"
 class Server:
     url: str
     label: str
+    # How its databases are best copied, as part of CREATE DATABASE.
+    copying: str = ""
 
 
 @contextlib.contextmanager
@@ -31,11 +34,13 @@ def open_server() -> Iterator[Server]:
     with contextlib.ExitStack() as stack:
         server = _start(stack)
         # xdist's processes are started later and inherit the environment.
-        os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE] = server.url, server.label
+        told = {URL_VARIABLE: server.url, LABEL_VARIABLE: server.label, COPYING_VARIABLE: server.copying}
+        os.environ |= told
         try:
             yield server
         finally:
-            del os.environ[URL_VARIABLE], os.environ[LABEL_VARIABLE]
+            for name in told:
+                del os.environ[name]
 
 
 def _start(stack: contextlib.ExitStack) -> Server:
@@ -72,11 +77,6 @@ def _container() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def _embedded(label: str) -> Iterator[Server]:
-    folder = Path(tempfile.mkdtemp(prefix="fleet-tests-"))
-    # For root, PostgreSQL runs as another user, who has to pass through here.
-    folder.chmod(0o711)
-    try:
-        with open_cluster(folder) as url:
-            yield Server(url, label)
-    finally:
-        shutil.rmtree(folder)
+    with server_folder("fleet-tests-") as folder, open_cluster(folder) as url:
+        # Without a disk to wait for, copying the files of a template beats writing all of it to the log.
+        yield Server(url, label, "STRATEGY FILE_COPY" if keeps_in_memory() else "")

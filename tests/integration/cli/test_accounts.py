@@ -2,23 +2,17 @@
 
 import contextlib
 import json
-import os
-import pty
 import re
-import select
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from running_sandbox_process import running_sandbox
-from worker_command import worker
+from loopback_telegram import Telegram
+from worker_command import worker, worker_at_a_terminal
 
 from worker.sandbox.admin_client import SandboxAdmin
 
 # Commands are processes of their own; a busy machine takes seconds to start one.
 pytestmark = pytest.mark.timeout(300)
-_ROOT = Path(__file__).resolve().parents[3]
 ADA, GRACE = "+10000000001", "+10000000002"
 CODE, PASSWORD = "12345", "correct horse"
 
@@ -35,35 +29,14 @@ class Place:
 
     def at_a_terminal(self, *arguments: str, answers: tuple[str, ...] = ()) -> tuple[int, str]:
         """Run the command in a terminal of its own, and type an answer at each question."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("WORKER_")}
-        env |= {f"WORKER_{name.upper()}": str(value) for name, value in self.settings.items()}
-        env |= {"PYTHONPATH": str(_ROOT), "TERM": "dumb"}
-        child, terminal = pty.fork()
-        if child == 0:
-            os.execve(sys.executable, [sys.executable, "-m", "worker", "accounts", *arguments], env)
-        shown = _converse(terminal, list(answers))
-        os.close(terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown
-
-
-def _converse(terminal: int, answers: list[str]) -> str:
-    shown, asked = "", 0
-    with contextlib.suppress(OSError):
-        while select.select([terminal], [], [], 60)[0]:
-            data = os.read(terminal, 4096)
-            if not data:
-                break
-            shown += data.decode()
-            questions = len(re.findall(r"\): ", shown)) + len(re.findall(r"\]: ", shown))
-            if answers and questions > asked:
-                asked += 1
-                os.write(terminal, answers.pop(0).encode())
-    return shown.replace("\r", "")
+        ended = worker_at_a_terminal("accounts", *arguments, answers=answers, **self.settings)
+        return ended.code, ended.out
 
 
 @pytest.fixture
 async def place(tmp_path, database_url):
-    with running_sandbox(tmp_path / "telegram") as facts:
+    with contextlib.closing(Telegram(tmp_path / "telegram")) as telegram:
+        facts = telegram.facts
         admin = SandboxAdmin(facts["host"], facts["admin_port"])
         await admin.create_account(ADA, "Ada")
         await admin.create_account(GRACE, "Grace", premium=True, password=PASSWORD)

@@ -1,12 +1,10 @@
 """``worker db``: real processes on real databases."""
 
 import asyncio
-import shutil
-import tempfile
-from pathlib import Path
 
 import asyncpg
 import pytest
+from server_folder import server_folder
 from worker_command import worker
 
 from worker.store import migrations
@@ -14,11 +12,8 @@ from worker.store import migrations
 
 @pytest.fixture
 def folder():
-    # Not pytest's own, which is closed to the user that root's PostgreSQL runs as.
-    made = Path(tempfile.mkdtemp(prefix="fleet-cli-"))
-    made.chmod(0o711)
-    yield made
-    shutil.rmtree(made)
+    with server_folder("fleet-cli-") as made:
+        yield made
 
 
 async def test_upgrade_sets_up_an_empty_database_and_current_agrees(empty_database_url):

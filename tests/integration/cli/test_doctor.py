@@ -3,15 +3,13 @@
 import asyncio
 import base64
 import json
-import shutil
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from fake_postgres import fake_postgres, greeting, refusal
 from fleet_rows import execute
 from pooler import pgbouncer
+from server_folder import server_folder
 from sqlalchemy.engine import make_url
 from worker_command import worker
 
@@ -56,16 +54,12 @@ async def test_on_a_good_database_it_exits_0_with_every_check_and_setting_as_jso
 
 
 async def test_with_nothing_configured_it_starts_the_embedded_server_and_leaves_none_behind():
-    folder = Path(tempfile.mkdtemp(prefix="fleet-doctor-"))
-    folder.chmod(0o711)
-    try:
+    with server_folder("fleet-doctor-") as folder:
         ended = await worker("doctor", "--json", data_dir=folder / "data")
         assert (ended.code, ended.err) == (0, "")
         assert json.loads(ended.out)["healthy"] is True
         assert list(folder.glob("data/postgres-*/data/postmaster.pid")) == []
         assert (folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
-    finally:
-        shutil.rmtree(folder)
 
 
 async def test_for_people_it_prints_tables_with_the_values_and_where_they_came_from(database_url, tmp_path):

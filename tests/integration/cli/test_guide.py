@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from world import Telegram, Workers
+from loopback_telegram import Telegram
+from worker_processes import Workers
 
 from worker.sandbox.admin_client import SandboxAdmin
 

@@ -9,7 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from world import PHONES, log_in_to, open_world
+from settled import Chosen, log_in_to
+from world import PHONES, open_world
 
 from worker.store import migrations
 
@@ -61,7 +62,8 @@ async def _forget_everything(world, url):
     """A new database, on which the accounts have been logged in anew."""
     await asyncio.to_thread(migrations.upgrade, url)
     world.database_url = url
-    await log_in_to(world)
+    chosen = Chosen(tuple(world.sources), world.destination)
+    await log_in_to(world.facts, world.database_url, chosen, PHONES)
 
 
 async def _rebuild(world):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import os
+import signal
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives import serialization
+from forked import Forked, start_sandbox
 from pyrogram import Client, raw
 from pyrogram.connection import Connection
 from pyrogram.crypto import rsa
@@ -21,30 +21,26 @@ from worker.sandbox.public_key import fingerprint
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 @dataclass
 class RunningSandbox:
     """One server process; ``facts`` is the line it printed."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked | None
     arguments: list[str]
     facts: dict[str, Any]
 
     @classmethod
     def start(cls, *arguments: str) -> RunningSandbox:
-        command = [sys.executable, "-m", "worker.sandbox", "--json", *arguments]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        return cls(process, list(arguments), json.loads(process.stdout.readline()))
+        process, facts = start_sandbox(*arguments)
+        return cls(process, list(arguments), facts)
 
     @property
     def admin(self) -> SandboxAdmin:
         return SandboxAdmin(self.facts["host"], self.facts["admin_port"])
 
     def kill(self) -> None:
-        self.process.kill()
+        os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def restart(self) -> None:
@@ -53,10 +49,8 @@ class RunningSandbox:
         again = self.start(*self.arguments)
         self.process, self.facts = again.process, again.facts
 
-    def stop(self) -> int:
-        self.process.terminate()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+    def stop(self) -> dict[str, Any]:
+        os.kill(self.process.pid, signal.SIGTERM)
         return self.process.wait()
 
     def trust(self) -> None:

@@ -9,12 +9,12 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import asyncpg
 import psutil
 import pytest
+from server_folder import make_server_folder
 
 from worker.errors import UserError
 from worker.store.embedded import Cluster, binaries, open_cluster
@@ -68,7 +68,7 @@ def new_folder():
     made = []
 
     def make(uid=None, mode=0o711):
-        folder = Path(tempfile.mkdtemp(prefix="fleet tests "))
+        folder = make_server_folder("fleet tests ")
         folder.chmod(mode)
         if uid is not None:
             os.chown(folder, uid, uid)
@@ -87,8 +87,7 @@ def made_once():
 
     def of(uid):
         if uid not in homes:
-            homes[uid] = folder = Path(tempfile.mkdtemp(prefix="fleet-made-"))
-            folder.chmod(0o711)
+            homes[uid] = folder = make_server_folder("fleet-made-")
             os.chown(folder, uid, uid)
             holder = Holder(folder / "data", uid)
             holder.address()

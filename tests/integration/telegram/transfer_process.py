@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "sandbox"))
+sys.path += [str(Path(__file__).parents[1] / "sandbox"), str(Path(__file__).parents[2])]
 
 from running_sandbox import RunningSandbox
 from transfer_bench import open_desk
