@@ -5,6 +5,7 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+import archive_report
 import asyncpg
 import hypothesis
 import pytest
@@ -30,6 +31,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     _server.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    archive_report.write(terminalreporter)
 
 
 def pytest_report_header() -> str:

@@ -108,8 +108,8 @@ MUTANTS = [
         (
             (
                 "worker/pipeline/run.py",
-                "reason=str(error), wait_seconds=error.seconds)",
-                'reason=str(error), wait_seconds=0, give_up=type(error).__name__ == "BusyError")',
+                "give_up=verdict.gives_up,",
+                'give_up=type(error).__name__ == "BusyError",',
             ),
         ),
         "tests/crash/test_waiting.py::test_a_busy_content_is_looked_at_again_later_never_given_up",

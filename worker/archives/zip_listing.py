@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
     from worker.archives.whole import Budget
+    from worker.archives.zip_end import Directory
 
 UNICODE_PATH = b"up"
 UNIX = 3
@@ -30,12 +31,7 @@ def list_zip(parts: Parts, sink: Sink) -> Callable[[Budget], None]:
     file = parts.joined()
     directory = find_directory(file, parts)
     start, shift = directory_start(directory, parts)
-    if shift < 0:
-        sink.mark(Mark.CORRUPT, f"{-shift} bytes are missing before the central directory")
-    if directory.trailing or directory.contradiction:
-        sink.mark(Mark.CORRUPT, directory.contradiction or "the end record does not end the file")
-    if start + directory.size != directory.end_position:
-        sink.mark(Mark.CORRUPT, "the central directory has not the size that its end record states")
+    _compare_end(directory, start, shift, sink)
     kept: list[Record] = []
     try:
         for record in records(file, start, directory):
@@ -55,6 +51,16 @@ def list_zip(parts: Parts, sink: Sink) -> Callable[[Budget], None]:
     if shift < 0 or len(kept) > CHECKED_MEMBERS:
         return lambda _: sink.leave(Unchecked.BOUND, 0, start)
     return ZipCheck(parts, directory, start, shift, kept, sink).run
+
+
+def _compare_end(directory: Directory, start: int, shift: int, sink: Sink) -> None:
+    """Mark what the end records say of the directory, and is not so."""
+    if shift < 0:
+        sink.mark(Mark.CORRUPT, f"{-shift} bytes are missing before the central directory")
+    if directory.trailing or directory.contradiction:
+        sink.mark(Mark.CORRUPT, directory.contradiction or "the end record does not end the file")
+    if start + directory.size != directory.end_position:
+        sink.mark(Mark.CORRUPT, "the central directory has not the size that its end record states")
 
 
 def record_entry(record: Record) -> Entry:

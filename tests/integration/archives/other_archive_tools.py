@@ -14,7 +14,10 @@ from sample_registry import tool_environment
 
 
 def listings(form, parts, folder):
-    """One listing per library that can read this kind, and per program that also is installed."""
+    """One listing per library that can read this kind, and per program that also is installed.
+
+    A program that broke off, as libarchive does on some solid RARs, gives a :class:`Partial` one.
+    """
     paths = [folder / part for part in parts]
     found = _libraries(form, paths)
     if len(parts) == 1 and form.startswith("zip") and found["zipfile"] and shutil.which("unzip"):
@@ -25,7 +28,13 @@ def listings(form, parts, folder):
         found["7z l"] = _sevenzip(paths[-1] if form.startswith("spanned") else paths[0])
     if len(parts) == 1 and form != "7z" and shutil.which("bsdtar"):
         found["bsdtar -tv"] = _bsdtar(paths[0])
+    if form.startswith("rar") and "slices" not in form and shutil.which("unrar"):
+        found["unrar lt"] = _unrar(paths[0])
     return found
+
+
+class Partial(list):
+    """What a program listed before it gave up."""
 
 
 def _libraries(form, paths):
@@ -55,12 +64,16 @@ def _zipfile(path):
     return [(info.filename.rstrip("/"), info.file_size) for info in archive.infolist()]
 
 
-def _output(*command):
+def _run(*command):
     done = subprocess.run(command, capture_output=True, check=False, env=tool_environment())
     try:
-        return done.stdout.decode()
+        return done.stdout.decode(), done.returncode
     except UnicodeDecodeError:  # unzip prints names of the DOS age in Latin-1, whatever the locale
-        return done.stdout.decode("latin-1")
+        return done.stdout.decode("latin-1"), done.returncode
+
+
+def _output(*command):
+    return _run(*command)[0]
 
 
 def _sevenzip(path):
@@ -80,6 +93,18 @@ def _unzip(path):
 
 def _bsdtar(path):
     pattern = re.compile(r"^\S+\s+\S+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+\s(.*)$")
-    lines = _output("bsdtar", "-tvf", str(path)).splitlines()
+    output, status = _run("bsdtar", "-tvf", str(path))
+    lines = output.splitlines()
     found = [(m[2].split(" link to ")[0].split(" -> ")[0], int(m[1])) for m in map(pattern.match, lines) if m]
-    return [(path.removeprefix("./").rstrip("/"), size) for path, size in found]
+    kind = Partial if status else list
+    return kind((path.removeprefix("./").rstrip("/"), size) for path, size in found)
+
+
+def _unrar(path):
+    found = {}
+    # With -v it follows the volumes; a member that runs over their border is told once in each.
+    for block in _output("unrar", "lt", "-v", "-p-", str(path)).split("\n\n"):
+        fields = dict(line.strip().split(": ", 1) for line in block.splitlines() if ": " in line)
+        if "Name" in fields:
+            found[fields["Name"].rstrip("/")] = int(fields.get("Size", 0))
+    return list(found.items())

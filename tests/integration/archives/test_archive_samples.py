@@ -31,13 +31,17 @@ def test_every_sample_is_complete_and_its_listing_agrees_with_other_tools(name, 
         form = samples.MAKERS[name].format
         ours = sorted((path.rstrip("/"), size) for path, size in listed.items())
         for tool, theirs in other_tools.listings(form, found["parts"], sample.files[0].parent).items():
-            assert ours == sorted(theirs), tool
-            record_property("compared-with", tool)
+            if isinstance(theirs, other_tools.Partial):
+                assert set(theirs) <= set(ours), tool
+                record_property("not-read-by", tool)
+            else:
+                assert ours == sorted(theirs), tool
+                record_property("compared-with", tool)
     record_property("sample-format", samples.MAKERS[name].format)
 
 
-@pytest.mark.parametrize("tool", ["7zz", "bsdtar", "rar", "unzip", "zip"])
+@pytest.mark.parametrize("tool", ["7zz", "bsdtar", "rar", "unrar", "unzip", "zip"])
 def test_samples_and_comparisons_include_the_real_tool(tool):
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed: what it would make or compare is left out")
-    assert any(tool in maker.tools for maker in samples.MAKERS.values()) or tool == "unzip"
+    assert any(tool in maker.tools for maker in samples.MAKERS.values()) or tool in ("unrar", "unzip")
