@@ -84,22 +84,7 @@ class AccountLocks:
         )
 
     async def try_account(self, account_id: int) -> bool:
-        """Hold another account too, as whoever finishes its work must, or learn at once that it is run.
-
-        As with one's own, an owner that sleeps on after its lease is shut out.
-        """
-        if await self._try_guest(account_id):
-            return True
-        if account_id in self._guests:
-            return False
-        session = await self.certain()
-        try:
-            await session.end_holder(END_SILENT_OWNER, account_id)
-        except LeaseLostError:
-            return False
-        return await self._try_guest(account_id)
-
-    async def _try_guest(self, account_id: int) -> bool:
+        """Hold another account too, as whoever finishes its work must, or learn at once that it is run."""
         return await self._try(account_id, self._guests, LockSession.try_account, LockSession.release_account)
 
     async def _try(

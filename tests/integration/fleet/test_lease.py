@@ -255,24 +255,3 @@ async def test_an_account_that_is_being_taken_over_is_left_to_whoever_does_it(da
             assert other is None
         assert not taker.locks.in_doubt
         await taker.locks.release_account(1)
-
-
-async def test_whoever_takes_an_account_over_shuts_out_an_owner_that_sleeps_on_after_its_lease(
-    database, database_url, raw
-):
-    await raw.execute("INSERT INTO accounts (phone, state) VALUES ('+2', 'ready')")
-    asleep = await LockSession.open(database_url, answer_within=5)
-    assert await asleep.try_account(1)
-    async with lease_account(database, SystemClock(), QUICK, 2, await _worker(database)) as taker:
-        await raw.execute(
-            "UPDATE accounts SET lease_until = fleet_now() + interval '1 minute' WHERE phone = '+1'"
-        )
-        assert not await taker.locks.try_account(1), "its lease lasts"
-        await raw.execute(
-            "UPDATE accounts SET lease_until = fleet_now() - interval '1 second' WHERE phone = '+1'"
-        )
-        async with asyncio.timeout(10):
-            while not await taker.locks.try_account(1):
-                await settle()
-        assert asleep.lost.is_set()
-    await asleep.close()
