@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -104,3 +105,25 @@ async def running(proxy: ProxyServer) -> AsyncIterator[ProxyServer]:
         yield proxy
     finally:
         server.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A proxy, how an account is told to use it, and what of that nobody may read."""
+
+    server: type[ProxyServer]
+    link: str
+    secrets: tuple[str, ...] = ()
+
+
+_HEX = SECRET.hex()
+KINDS = {
+    "socks5": Kind(Socks5, f"socks5://{USER}:{PASSWORD}@127.0.0.1:{{}}", (f"{USER}:{PASSWORD}",)),
+    "http": Kind(Http, "http://127.0.0.1:{}"),
+    "mtproxy": Kind(Mtproto, f"tg://proxy?server=127.0.0.1&port={{}}&secret={_HEX}", (_HEX,)),
+    "mtproxy, padded": Kind(Mtproto, f"tg://proxy?server=127.0.0.1&port={{}}&secret=dd{_HEX}", (_HEX,)),
+}
+
+
+def link_to(kind: str, proxy: ProxyServer) -> str:
+    return KINDS[kind].link.format(proxy.port)

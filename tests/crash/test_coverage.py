@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from failpoints import point_names
@@ -68,93 +69,112 @@ async def _lose_the_locks_for_a_moment(world, record: str) -> None:
     ].read_text()
 
 
+async def _run(world, record: str, *, kill: str = "", exit_code: int = 0) -> None:
+    """Let the one account work; it ends well, or at the place where it is to be killed."""
+    faults = f"{record},kill={kill}" if kill else record
+    ended = await world.run("run", "--once", *ONE, faults=faults)
+    assert ended == ({"signal": 9} if kill else {"exit": exit_code}), world.workers.logs[-1].read_text()
+
+
+async def _archives_and_a_crash(world, record: str) -> None:
+    path = await world.post_archive(world.sources[0])
+    await world.admin.post_document(world.sources[1], path, "same bytes.zip")
+    await _run(world, record)
+    await world.post_archive(world.sources[0])
+    await _run(world, record, kill="telegram.messages.SendMedia:after:1")
+    await _run(world, record)
+    await world.until_buried()
+    assert await world.run("recover", faults=record) == {"exit": 0}
+
+
+async def _refused_parts(world, record: str) -> None:
+    for code, text in ((420, "FLOOD_WAIT_1"), (400, "FILE_PART_INVALID")):
+        await world.post_archive(world.sources[0])
+        await world.admin.add_rule("upload.saveFilePart", "error", code=code, text=text)
+        await _run(world, record)
+    await world.drain(*ONE)
+    await world.check_invariants()
+
+
+async def _a_source_that_is_gone(world, record: str) -> None:
+    source = world.sources[0]
+    await world.post_archive(source)
+    await _run(world, record, kill="db.uploads.intent:after:1")
+    newest = [m["id"] for m in await world.admin.messages(source)][-1]
+    await world.admin.delete_messages(source, [newest])
+    await _run(world, record)
+
+
+async def _a_stub_that_cannot_be_listed(world, record: str) -> None:
+    """What is known of its files is wrong."""
+    await world.post_archive(world.sources[0])
+    await _run(world, record, kill="db.packages.stub:after:1")
+    await world.fetch("UPDATE package_originals SET size = size + 1")
+    await _run(world, record)
+
+
+async def _a_part_that_is_gone(world, record: str) -> None:
+    """Before its set was proven, beside a file that was only written down."""
+    source, folder = world.sources[0], world.folder
+    (folder / "report.r12").write_bytes(b"not an archive")
+    first, *_ = await world.post_files(source, [*world.make_volumes(), folder / "report.r12"])
+    stray = folder / f"archive-{world.posted + 1}.z01"
+    stray.write_bytes(b"left of something else")
+    await world.post_files(source, [stray])
+    await world.post_archive(source)
+    await _run(world, record, kill="db.proofs.next:after:2")
+    await world.admin.delete_messages(source, [first])
+    await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
+    await world.until_buried()
+    await _run(world, record)
+
+
+async def _what_is_not_allowed(world, record: str) -> None:
+    """It is written down; bytes are kept for the next attempt."""
+    await world.drain(*ONE)
+    await world.post_archive(world.sources[0])
+    await _run(world, record, kill="workspace.open:after:1")
+    await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
+    await _run(world, record)
+    await world.admin.clear_rules()
+    await world.admin.add_rule("messages.sendMedia", "error", code=403, text="CHAT_WRITE_FORBIDDEN")
+    await _run(world, record)
+
+
+async def _other_kinds_of_sources(world, record: str) -> None:
+    """And one that the account was removed from."""
+    forum, (topic,) = await world.open_forum("Castles")
+    await world.post_archive(forum, topic_id=topic)
+    await world.post_archive(await world.open_hidden_group(), world.sources[0])
+    await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
+    await _run(world, record)
+
+
+async def _the_end_of_a_session(world, record: str) -> None:
+    await world.admin.revoke_sessions(PHONES[0])
+    await _run(world, record, exit_code=1)
+
+
 @pytest.mark.timeout(400)
 async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         record = f"record={tmp_path / 'record'}"
-        source = world.sources[0]
         await world.open_operations_chat()
-
-        path = await world.post_archive(source)
-        await world.admin.post_document(world.sources[1], path, "same bytes.zip")
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        await world.post_archive(source)
-        killed = f"{record},kill=telegram.messages.SendMedia:after:1"
-        assert await world.run("run", "--once", *ONE, faults=killed) == {"signal": 9}
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-        await world.until_buried()
-        assert await world.run("recover", faults=record) == {"exit": 0}
-
-        await world.post_archive(source)
-        await world.admin.add_rule("upload.saveFilePart", "error", code=420, text="FLOOD_WAIT_1")
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        await world.post_archive(source)
-        await world.admin.add_rule("upload.saveFilePart", "error", code=400, text="FILE_PART_INVALID")
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        await world.drain(*ONE)
-        await world.check_invariants()
-
-        await world.post_archive(source)
-        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.uploads.intent:after:1") == {
-            "signal": 9
-        }
-        newest = [m["id"] for m in await world.admin.messages(source)][-1]
-        await world.admin.delete_messages(source, [newest])
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        # A stub that cannot be listed, since what is known of its files is wrong.
-        await world.post_archive(source)
-        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.packages.stub:after:1") == {
-            "signal": 9
-        }
-        await world.fetch("UPDATE package_originals SET size = size + 1")
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        # A part that is gone before its set was proven, beside a file that was only written down.
-        (tmp_path / "report.r12").write_bytes(b"not an archive")
-        first, *_ = await world.post_files(source, [*world.make_volumes(), tmp_path / "report.r12"])
-        stray = tmp_path / f"archive-{world.posted + 1}.z01"
-        stray.write_bytes(b"left of something else")
-        await world.post_files(source, [stray])
-        await world.post_archive(source)
-        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=db.proofs.next:after:2") == {
-            "signal": 9
-        }
-        await world.admin.delete_messages(source, [first])
-        await world.fetch("UPDATE source_files SET family = NULL WHERE file_name = 'report.r12'")
-        await world.until_buried()
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        # What an account turns out not to be allowed is written down; bytes are kept for the next attempt.
-        await world.drain(*ONE)
-        await world.post_archive(source)
-        assert await world.run("run", "--once", *ONE, faults=f"{record},kill=workspace.open:after:1") == {
-            "signal": 9
-        }
-        await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-        await world.admin.clear_rules()
-        await world.admin.add_rule("messages.sendMedia", "error", code=403, text="CHAT_WRITE_FORBIDDEN")
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
+        await _archives_and_a_crash(world, record)
+        await _refused_parts(world, record)
+        await _a_source_that_is_gone(world, record)
+        await _a_stub_that_cannot_be_listed(world, record)
+        await _a_part_that_is_gone(world, record)
+        await _what_is_not_allowed(world, record)
         await _lose_the_locks_for_a_moment(world, record)
-
-        # Sources of other kinds, and one that the account was removed from.
-        forum, (topic,) = await world.open_forum("Castles")
-        await world.post_archive(forum, topic_id=topic)
-        await world.post_archive(await world.open_hidden_group(), source)
-        await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
-
-        await world.admin.revoke_sessions(PHONES[0])
-        assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 1}
-
-        reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
+        await _other_kinds_of_sources(world, record)
+        await _the_end_of_a_session(world, record)
         expected = {point for point in point_names() if not point.startswith((*OTHER_COMMANDS, *LOSSES))}
-        assert expected - reached == set()
+        assert expected - _reached(tmp_path) == set()
+
+
+def _reached(folder: Path) -> set[str]:
+    return {place.rsplit(":", 1)[0] for place in (folder / "record").read_text().split()}
 
 
 @pytest.mark.long
@@ -172,9 +192,8 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _deletion_by_hand(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
-        reached = {place.rsplit(":", 1)[0] for place in (tmp_path / "record").read_text().split()}
         expected = {point for point in point_names() if point.startswith(LOSSES)}
-        assert expected - reached == set()
+        assert expected - _reached(tmp_path) == set()
 
 
 async def _begin(world, record: str, place: str, **options) -> None:

@@ -1,7 +1,7 @@
 """An account behind a proxy: every connection of it passes there, for calls and for files."""
 
 import pytest
-from proxy_servers import OUTSIDE, PASSWORD, SECRET, USER, Http, Mtproto, Socks5, running
+from proxy_servers import KINDS, OUTSIDE, link_to, running
 from world import PHONES, open_world
 
 from worker.errors import UserError
@@ -14,25 +14,16 @@ from worker.telegram.proxy import parse_proxy, shown
 pytestmark = pytest.mark.timeout(240)
 ONE = ("--account", PHONES[0])
 
-KINDS = {
-    "socks5": (Socks5, "socks5://{user}:{password}@127.0.0.1:{port}"),
-    "http": (Http, "http://127.0.0.1:{port}"),
-    "mtproxy": (Mtproto, "tg://proxy?server=127.0.0.1&port={port}&secret={secret}"),
-    "mtproxy, padded": (Mtproto, "tg://proxy?server=127.0.0.1&port={port}&secret=dd{secret}"),
-}
-
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_archive_is_published_through_a_proxy_alone(tmp_path, database_url, kind):
-    server, address = KINDS[kind]
     async with (
         open_world(tmp_path, database_url) as world,
-        running(server((world.facts["host"], world.facts["port"]))) as proxy,
+        running(KINDS[kind].server((world.facts["host"], world.facts["port"]))) as proxy,
     ):
-        link = address.format(user=USER, password=PASSWORD, port=proxy.port, secret=SECRET.hex())
         database = Database(database_url)
         account = (await all_accounts(database))[0]
-        await proxies.save(database, Sealer(bytes(32)), account.id, link)
+        await proxies.save(database, Sealer(bytes(32)), account.id, link_to(kind, proxy))
         await database.close()
         before = len(await world.admin.connections())
         await world.post_archive(world.sources[0], size=3_000_000)

@@ -48,13 +48,16 @@ async def _by_each(place: Opened, wish: Wish, phones: Sequence[str]) -> list[tup
         database(place.address) as opened_database,
         open_process(place.settings, opened_database) as process,
     ):
-        for account in _chosen(await ready_accounts(opened_database), phones):
+        chosen = _chosen(await ready_accounts(opened_database), phones)
+        for account in chosen:
             try:
                 with shown(quiet=False, of_bytes=False) as counter:
                     done.append((account.id, await fulfil(process, wish, counter, account_id=account.id)))
             except FleetError as error:
                 failures.append(error)
-                click.echo(f"account {account.id}: {error}", err=True)
+                # What becomes of one alone is raised below.
+                if len(chosen) > 1:
+                    click.echo(f"account {account.id}: {error}", err=True)
     if not done:
         raise failures[0]
     return done

@@ -3,6 +3,7 @@
 They are fetched through pip when the tests run, and kept in pytest's cache; they are not ours to carry.
 """
 
+import fcntl
 import importlib.metadata
 import io
 import re
@@ -13,6 +14,7 @@ import tarfile
 import warnings
 
 import memory_sets
+import platformdirs
 import pytest
 import rarfile
 
@@ -22,23 +24,34 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # Volumes after the first belong to it; self-extracting ones have names that are no archive's.
 LATER_VOLUME = re.compile(r"\.part[2-9]\.rar$|\.r[0-9][0-9]$|\.exp$|\.sfx$")
+FETCH_SECONDS = 100
 ENCRYPTED_NAMES = {"rar3-comment-hpsw.rar", "rar5-hpsw.rar"}
 
 
+def _fetch(version, folder):
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    command += ["--retries", "1", "--timeout", "20", "--dest", str(folder), f"rarfile=={version}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"pip did not fetch rarfile's source distribution within {FETCH_SECONDS} s")
+    if done.returncode:
+        pytest.skip(f"pip could not fetch rarfile's source distribution: {done.stderr.strip()[-200:]}")
+
+
 @pytest.fixture(scope="session")
-def carried(request, tmp_path_factory):
-    """File name to bytes."""
-    folder = request.config.cache.mkdir("rarfile-sdist")
+def carried(tmp_path_factory):
+    """File name to bytes. Kept in the user's cache: pip makes an environment to look at a source distribution."""
+    folder = platformdirs.user_cache_path("archive-fleet", ensure_exists=True)
     version = importlib.metadata.version("rarfile")
     kept = folder / f"rarfile-{version}.tar.gz"
-    if not kept.exists():
-        fetched = tmp_path_factory.mktemp("sdist")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-        command += ["--retries", "1", "--timeout", "20", "--dest", str(fetched), f"rarfile=={version}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"pip could not fetch rarfile's source distribution: {done.stderr.strip()[-200:]}")
-        shutil.move(fetched / kept.name, kept)
+    # Test processes that start together fetch it once.
+    with (folder / "rarfile.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            fetched = tmp_path_factory.mktemp("sdist")
+            _fetch(version, fetched)
+            shutil.move(fetched / kept.name, kept)
     with tarfile.open(kept) as archive:
         members = [member for member in archive if "/test/files/" in member.name and member.isfile()]
         return {member.name.rpartition("/")[2]: archive.extractfile(member).read() for member in members}

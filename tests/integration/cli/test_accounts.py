@@ -1,64 +1,12 @@
 """``worker accounts`` as a person uses it, against the loopback Telegram."""
 
-import contextlib
-import json
 import re
-from dataclasses import dataclass
 
 import pytest
-from loopback_telegram import Telegram
-from worker_command import worker, worker_at_a_terminal
-
-from worker.sandbox.admin_client import SandboxAdmin
+from accounts_place import ADA, CODE, GRACE, PASSWORD
 
 # Commands are processes of their own; a busy machine takes seconds to start one.
 pytestmark = pytest.mark.timeout(300)
-ADA, GRACE = "+10000000001", "+10000000002"
-CODE, PASSWORD = "12345", "correct horse"
-
-
-@dataclass
-class Place:
-    """A Telegram, a database, and what commands need to know about both."""
-
-    admin: SandboxAdmin
-    settings: dict[str, object]
-
-    async def run(self, *arguments: str):
-        return await worker("accounts", *arguments, **self.settings)
-
-    def at_a_terminal(self, *arguments: str, answers: tuple[str, ...] = ()) -> tuple[int, str]:
-        """Run the command in a terminal of its own, and type an answer at each question."""
-        ended = worker_at_a_terminal("accounts", *arguments, answers=answers, **self.settings)
-        return ended.code, ended.out
-
-
-@pytest.fixture
-async def place(tmp_path, database_url):
-    with contextlib.closing(Telegram(tmp_path / "telegram")) as telegram:
-        facts = telegram.facts
-        admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        await admin.create_account(ADA, "Ada")
-        await admin.create_account(GRACE, "Grace", premium=True, password=PASSWORD)
-        key_file = tmp_path / "key"
-        key_file.write_text("A" * 43 + "=\n")
-        settings = {
-            "database_url": database_url,
-            "secret_key_file": key_file,
-            "data_dir": tmp_path / "data",
-            "telegram__api_id": 1,
-            "telegram__api_hash": "0123456789abcdef0123456789abcdef",
-            "telegram__host": facts["host"],
-            "telegram__port": facts["port"],
-            "telegram__public_key": facts["public_key"],
-            "log_level": "error",
-        }
-        yield Place(admin, settings)
-
-
-async def _states(place: Place) -> dict[str, str]:
-    listed = json.loads((await place.run("list", "--json")).out)
-    return {account["phone"][-2:]: account["state"] for account in listed}
 
 
 async def test_a_wrong_code_and_a_wrong_password_are_asked_for_again(place):
@@ -77,27 +25,27 @@ async def test_a_wrong_code_and_a_wrong_password_are_asked_for_again(place):
 async def test_an_interrupted_login_goes_on_where_it_stopped(place):
     code, _ = place.at_a_terminal("add", GRACE, answers=("\x03",))
     assert code == 130
-    assert await _states(place) == {"02": "awaiting_code"}
+    assert await place.states() == {"02": "awaiting_code"}
     code, _ = place.at_a_terminal("login", "1", answers=(f"{CODE}\n", "\x03"))
     assert code == 130
-    assert await _states(place) == {"02": "awaiting_password"}
+    assert await place.states() == {"02": "awaiting_password"}
     sent = len(await place.admin.calls("auth.sendCode"))
     code, shown = place.at_a_terminal("login", "1", answers=(f"{PASSWORD}\n",))
     assert code == 0, shown
-    assert await _states(place) == {"02": "ready"}
+    assert await place.states() == {"02": "ready"}
     assert len(await place.admin.calls("auth.sendCode")) == sent == 1
 
 
 async def test_files_answer_where_nobody_can(place, tmp_path):
     files = ("--code-file", str(tmp_path / "code"), "--password-file", str(tmp_path / "password"))
     first = await place.run("add", GRACE, *files)
-    assert (first.code, await _states(place)) == (2, {"02": "awaiting_code"})
+    assert (first.code, await place.states()) == (2, {"02": "awaiting_code"})
     assert f"write it into {tmp_path / 'code'} and run: worker accounts login 1" in first.err
     (tmp_path / "code").write_text(f"{CODE}\n")
     (tmp_path / "password").write_text(f"{PASSWORD}\n")
     second = await place.run("login", "1", *files)
     assert second.code == 0, second
-    assert await _states(place) == {"02": "ready"}
+    assert await place.states() == {"02": "ready"}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +74,7 @@ async def test_a_network_error_leaves_the_account_as_it_was(place, tmp_path):
     place.settings["telegram__port"] = 1
     ended = await place.run("login", "1", "--again", "--code-file", str(tmp_path / "code"))
     assert ended.code == 1
-    assert await _states(place) == {"01": "ready"}
+    assert await place.states() == {"01": "ready"}
 
 
 async def test_an_account_of_another_data_centre_logs_in_there(place, tmp_path):
@@ -141,7 +89,7 @@ async def test_one_failing_login_neither_stops_nor_fails_another(place, tmp_path
     ended = await place.run("add", "+10000000077", ADA, "--code-file", str(tmp_path / "code"))
     assert ended.code == 2
     assert "1 of 2 accounts are not logged in" in ended.err
-    assert await _states(place) == {"77": "new", "01": "ready"}
+    assert await place.states() == {"77": "new", "01": "ready"}
 
 
 @pytest.mark.long
@@ -150,9 +98,9 @@ async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
     assert (await place.run("disable", "1")).code == 0
     assert (await place.run("login", "1")).code == 2
-    assert await _states(place) == {"01": "disabled"}
+    assert await place.states() == {"01": "disabled"}
     assert (await place.run("enable", "1")).code == 0
-    assert await _states(place) == {"01": "ready"}
+    assert await place.states() == {"01": "ready"}
 
 
 @pytest.mark.long
@@ -162,21 +110,5 @@ async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
     code, shown = place.at_a_terminal("remove", "1", answers=("n\n",))
     assert code == 1, shown
     ended = await place.run("remove", "1", "--yes")
-    assert (ended.code, await _states(place)) == (0, {}), ended
+    assert (ended.code, await place.states()) == (0, {}), ended
     assert [call["ok"] for call in await place.admin.calls("auth.logOut")] == [True]
-
-
-@pytest.mark.long
-async def test_the_key_changes_under_running_workers(place, tmp_path):
-    (tmp_path / "code").write_text(CODE)
-    await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
-    refused = await place.run("rotate-key")
-    assert refused.code == 2
-    assert "on every host" in refused.err
-    old = (tmp_path / "key").read_text()
-    (tmp_path / "key").write_text("B" * 43 + "=\n" + old)
-    rotated = await place.run("rotate-key")
-    assert rotated.out.startswith("1 secrets"), rotated
-    (tmp_path / "key").write_text("B" * 43 + "=\n")
-    assert (await place.run("show", "1", "--json")).code == 0
-    assert (await place.run("login", "1", "--again", "--code-file", str(tmp_path / "code"))).code == 0

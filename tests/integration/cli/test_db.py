@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 from server_folder import server_folder
-from worker_command import worker
+from worker_command import installed_worker, worker
 
 from worker.store import migrations
 
@@ -17,7 +17,7 @@ def folder():
 
 
 async def test_upgrade_sets_up_an_empty_database_and_current_agrees(empty_database_url):
-    before = await worker("db", "current", database_url=empty_database_url)
+    before = await installed_worker("db", "current", database_url=empty_database_url)
     assert (before.code, before.out) == (1, f"none (this version needs {migrations.head()})\n")
     done = await worker("db", "upgrade", database_url=empty_database_url)
     assert (done.code, done.out, done.err) == (0, f"schema {migrations.head()}\n", "")
@@ -70,7 +70,8 @@ async def test_every_command_has_help(arguments):
     assert "Usage: worker" in ended.out
 
 
-async def test_an_unknown_command_exits_2():
-    ended = await worker("frobnicate")
+@pytest.mark.parametrize("run", [worker, installed_worker], ids=["forked", "installed"])
+async def test_an_unknown_command_exits_2(run):
+    ended = await run("frobnicate")
     assert ended.code == 2
     assert "No such command 'frobnicate'" in ended.err

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from worker_command import worker
+from worker_command import installed_worker, worker
 
 PUBLISHED, DUPLICATES = 14, 4
 
 
 @pytest.mark.timeout(180)
 async def test_the_demo_accounts_for_every_archive_and_a_second_run_finds_nothing_to_do(tmp_path):
-    first = await worker("demo", "--json", "--state", str(tmp_path / "demo"))
+    first = await installed_worker("demo", "--json", "--state", str(tmp_path / "demo"))
     assert first.code == 0, first.err
     done = json.loads(first.out)
     assert done["ledger"] == {

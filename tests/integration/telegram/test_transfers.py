@@ -52,8 +52,10 @@ async def test_a_flood_wait_on_single_parts_delays_them_and_loses_nothing(desk):
     assert await desk.publish(desk.folder / "part-0") == digest
 
 
-async def test_200_mib_pass_with_premium_waits_of_3_s_on_single_parts_which_narrow_the_depth(desk):
+async def test_200_mib_pass_with_waits_of_3_s_on_single_parts_of_which_premium_ones_narrow_the_depth(desk):
     posted, digest = await desk.post(LARGE)
+    for method, nth in (("upload.getFile", 30), ("upload.saveBigFilePart", 60)):
+        await desk.sandbox.admin.add_rule(method, "error", nth=nth, code=420, text="FLOOD_WAIT_3")
     await every(desk, "upload.getFile", 60, 2, "error", code=420, text="FLOOD_PREMIUM_WAIT_3")
     await every(desk, "upload.saveBigFilePart", 120, 2, "error", code=420, text="FLOOD_PREMIUM_WAIT_3")
     down, up = (desk.gateway.connections.depth(2, way) for way in ("down", "up"))

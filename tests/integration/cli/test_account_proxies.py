@@ -1,0 +1,36 @@
+"""An account behind a proxy from its very first connection: Telegram never sees where it really is."""
+
+import pytest
+from accounts_place import CODE, GRACE, PASSWORD
+from proxy_servers import KINDS, OUTSIDE, link_to, running
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_login_passes_through_the_proxy_alone(place, tmp_path, kind):
+    (tmp_path / "code").write_text(CODE)
+    (tmp_path / "password").write_text(PASSWORD)
+    telegram = place.settings["telegram__host"], place.settings["telegram__port"]
+    async with running(KINDS[kind].server(telegram)) as proxy:
+        files = ("--code-file", str(tmp_path / "code"), "--password-file", str(tmp_path / "password"))
+        link = link_to(kind, proxy)
+        ended = await place.run("add", GRACE, *files, "--proxy", link)
+        assert ended.code == 0, ended
+        assert proxy.passed > 0
+        shown = await place.run("show", "1")
+    made = await place.admin.connections()
+    assert {connection["address"] for connection in made} == {OUTSIDE}
+    assert await place.states() == {"02": "ready"}
+    for secret in KINDS[kind].secrets:
+        assert secret not in ended.out + ended.err + shown.out
+
+
+async def test_a_proxy_that_does_not_answer_is_one_line_and_nothing_goes_past_it(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    proxy = "http://127.0.0.1:1"
+    ended = await place.run("add", GRACE, "--code-file", str(tmp_path / "code"), "--proxy", proxy)
+    assert ended.code in (1, 2)
+    assert ended.err.count("\n") == 1, ended.err
+    assert await place.admin.connections() == []
+    assert await place.states() == {"02": "new"}
