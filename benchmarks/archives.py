@@ -11,9 +11,8 @@ clock; beside it stands the time on all cores, ours in both processes, which kno
 
 Hashes are timed on the core. Both sides have the same bytes in memory, ours in ranges as downloads bring
 them. ``hashlib`` passes over them once, for one digest; of a set in several parts ours makes one digest per
-part beside that of the whole, on a second core. What counts is the time on the busier of the two: the clock
-says the same where two cores are free. Its ratio is printed, but where there are neighbours it tells of
-them.
+part beside that of the whole, on a second core. What counts is the time on the busier of the two.
+The clock's ratio is printed beside it and can come near that only where two whole cores are free.
 """
 
 import asyncio

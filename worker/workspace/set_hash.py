@@ -1,7 +1,7 @@
 """SHA-256 of a set as its bytes come by: one over all of them in order, one per part.
 
-Every part but the first is hashed twice, for the content and for itself. The two hashes run on two cores, so
-that a set takes as long as one pass over its bytes; with one core to spare it takes up to twice that.
+Every part but the first is hashed twice, for the content and for itself. The two hashes run side by side:
+with two cores free they need little more time than one of them, with one core up to twice that.
 """
 
 from __future__ import annotations
