@@ -14,10 +14,11 @@ import invariants
 from contents import Contents
 from loopback_telegram import Telegram
 from postings import cut_zip
-from settled import settle
+from settled import Chosen, log_in_to, settle
 from worker_processes import Workers
 
 from worker.sandbox.admin_client import SandboxAdmin
+from worker.store import migrations
 
 PHONES = ("+10000000001", "+10000000002")
 SECRET_KEY = "A" * 43 + "="
@@ -177,6 +178,12 @@ class World:
             phone,
             channel,
         )
+
+    async def forget_everything(self, database_url: str) -> None:
+        """Go on with a new database, on which the accounts have been logged in anew."""
+        await asyncio.to_thread(migrations.upgrade, database_url)
+        self.database_url = database_url
+        await log_in_to(self.facts, database_url, Chosen(tuple(self.sources), self.destination), PHONES)
 
     async def check_invariants(self) -> None:
         await invariants.check(self)

@@ -6,10 +6,9 @@ import os
 import signal
 
 import pytest
-from world import PHONES, log_in_to, open_world
+from world import PHONES, open_world
 
 from worker.domain.marker import find_marker
-from worker.store import migrations
 
 RUN = ("run", "--once", "--account", PHONES[0])
 MIB = 1024 * 1024
@@ -187,9 +186,7 @@ async def test_a_copied_package_is_fetched_and_rebuilt_like_any_other(world, tmp
     posted = [m["id"] for m in await _documents(world, world.sources[0])]
     await world.admin.delete_messages(world.sources[0], posted)
 
-    await asyncio.to_thread(migrations.upgrade, empty_database_url)
-    world.database_url = empty_database_url
-    await log_in_to(world)
+    await world.forget_everything(empty_database_url)
     assert await world.run("rebuild", "--json") == {"exit": 0}
     said = world.workers.logs[-1].read_text()
     (report,) = json.loads(said[said.index("{\n") :])["channels"]

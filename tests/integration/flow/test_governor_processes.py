@@ -242,7 +242,7 @@ async def test_g14_a_block_is_announced_to_every_process(sql, database_url, data
     keeper = Keeper(governor, blocks, clock, interval=3600)
     heard = asyncio.Event()
 
-    def notify():
+    def notify(_):
         keeper.notify()
         heard.set()
 

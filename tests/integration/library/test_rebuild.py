@@ -1,6 +1,5 @@
 """``worker rebuild``: every package again, from the destination's own messages."""
 
-import asyncio
 import hashlib
 import json
 import os
@@ -9,10 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from settled import Chosen, log_in_to
 from world import PHONES, open_world
-
-from worker.store import migrations
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "archives"))
 
@@ -58,14 +54,6 @@ async def _packages(world):
     return [tuple(row) for row in rows]
 
 
-async def _forget_everything(world, url):
-    """A new database, on which the accounts have been logged in anew."""
-    await asyncio.to_thread(migrations.upgrade, url)
-    world.database_url = url
-    chosen = Chosen(tuple(world.sources), world.destination)
-    await log_in_to(world.facts, world.database_url, chosen, PHONES)
-
-
 async def _rebuild(world):
     ended = await world.run("rebuild", "--json")
     text = world.workers.logs[-1].read_text()
@@ -92,7 +80,7 @@ async def test_an_empty_database_is_made_anew_and_nothing_is_downloaded_again(
     fetched = await _fetch_all(world, tmp_path / "before")
     assert set(fetched) == {hashlib.sha256(body).digest() for body in world.originals.values()}
     messages = await world.admin.messages(world.destination)
-    await _forget_everything(world, empty_database_url)
+    await world.forget_everything(empty_database_url)
 
     code, report = await _rebuild(world)
     assert (code, report["packages"], report["known"], report["left_out"]) == (0, 3, 0, [])
@@ -127,7 +115,7 @@ async def test_what_is_incomplete_or_doubled_is_left_out_and_told(world, tmp_pat
     double = await world.admin.repost(
         world.destination, whole["document_id"], caption=whole["text"], by=PHONES[0]
     )
-    await _forget_everything(world, empty_database_url)
+    await world.forget_everything(empty_database_url)
     code, report = await _rebuild(world)
     assert (code, report["packages"], report["left_out_count"]) == (1, 2, 2)
     left_out = {tuple(item["messages"]): item["why"] for item in report["left_out"]}
