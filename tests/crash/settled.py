@@ -1,10 +1,8 @@
 """Accounts that are logged in and channels that are chosen: made once per test process, copied for every world."""
 
 import asyncio
-import atexit
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,10 +65,10 @@ async def _populate(admin: SandboxAdmin, phones: Sequence[str]) -> Chosen:
 
 
 def _keep(telegram: Path) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="fleet-settled-"))
-    atexit.register(shutil.rmtree, folder)
+    """Beside the first world, where pytest clears it away with everything else."""
     # Each copy listens on ports of its own.
-    return shutil.copytree(telegram, folder / "telegram", ignore=shutil.ignore_patterns("*.port"))
+    ports = shutil.ignore_patterns("*.port")
+    return shutil.copytree(telegram, telegram.with_name("settled"), ignore=ports)
 
 
 async def log_in_to(facts: dict, database_url: str, chosen: Chosen, phones: Sequence[str]) -> None:
