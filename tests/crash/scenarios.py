@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field
 
+from worker_processes import STARVED
 from world import PHONES, World
 
 ONE = ("--account", PHONES[0])
@@ -70,7 +71,7 @@ class Duplicate(Scenario):
         victim = world.workers.start(*self.command, env=world.env(faults))
         other = world.workers.start(*RUN, "--account", PHONES[1], env=world.env())
         ended = await asyncio.to_thread(world.workers.wait, victim)
-        assert await asyncio.to_thread(world.workers.wait, other) == {"exit": 0}
+        assert await asyncio.to_thread(world.workers.wait, other) in ({"exit": 0}, STARVED)
         return ended
 
 
@@ -101,7 +102,7 @@ class LatePart(Scenario):
     async def post(self, world):
         first, late, last = world.make_volumes()
         await world.post_files(world.sources[0], [first, last])
-        assert await world.run(*self.command) == {"exit": 0}
+        assert await world.run(*self.command) in ({"exit": 0}, STARVED)
         await world.post_files(world.sources[0], [late])
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 from forked import Forked, fork_server, nothing, plain_environment
 
+# A worker that the machine let starve for as long as a lease lasts has to give up, and says so: no mistake.
+STARVED = {"lost": "lease"}
+
 
 class Workers:
     """Known by their pids, as whoever kills them knows them."""
@@ -12,6 +15,7 @@ class Workers:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._processes: dict[int, Forked] = {}
+        self._log_of: dict[int, Path] = {}
         self.logs: list[Path] = []
 
     def start(self, *argv: str, env: dict[str, str]) -> int:
@@ -24,10 +28,13 @@ class Workers:
                 streams=(empty, log.fileno(), log.fileno()),
             )
         self._processes[process.pid] = process
+        self._log_of[process.pid] = path
         return process.pid
 
     def wait(self, pid: int) -> dict[str, Any]:
-        return self._processes[pid].wait()
+        ended = self._processes[pid].wait()
+        is_starved = ended == {"exit": 1} and '"lease.lost"' in self._log_of[pid].read_text()
+        return STARVED if is_starved else ended
 
     def until_stopped(self, pid: int) -> dict[str, Any]:
         return self._processes[pid].until_stopped()

@@ -29,6 +29,8 @@ UP_BYTES = 512 * 1024
 # Above this the server wants saveBigFilePart.
 BIG_FILE_BYTES = 10 * 1024 * 1024
 _MOST_REFERENCES = 20
+# What is under way when a process is killed is fetched again: less than a tenth of a large file.
+_REPEATED_SHARE, _FEWEST_UNDER_WAY = 0.08, 8
 
 
 class Target(Protocol):
@@ -87,7 +89,9 @@ class Download:
                 lambda offset: hash_permission.part(lambda: self._hashes(offset)), missing, unit=DOWN_BYTES
             )
             try:
-                await _in_depth(depth, missing, lambda part: self._range(part, permission, prints))
+                most = max(_FEWEST_UNDER_WAY, int(_REPEATED_SHARE * located.document.size) // DOWN_BYTES)
+                work = partial(self._range, permission=permission, prints=prints)
+                await _in_depth(depth, missing, work, most=most)
             finally:
                 await prints.close()
 
@@ -196,7 +200,8 @@ class Upload:
         depth = self._gateway.connections.depth(self._gateway.home_dc, "up")
         method = "upload.saveBigFilePart" if self.file.is_big else "upload.saveFilePart"
         async with self._gateway.permission.parts(method, depth.narrow) as permission:
-            await _in_depth(depth, parts, lambda part: self._part(part, permission))
+            work = partial(self._part, permission=permission)
+            await _in_depth(depth, parts, work, most=self.file.part_count)
 
     async def _part(self, part: int, permission: FilePermission) -> None:
         offset = part * UP_BYTES
@@ -213,16 +218,22 @@ class Upload:
 
 
 async def _in_depth(
-    depth: Depth, parts: Iterable[int], work: Callable[[int], Coroutine[Any, Any, None]]
+    depth: Depth, parts: Iterable[int], work: Callable[[int], Coroutine[Any, Any, None]], *, most: int
 ) -> None:
-    """Work on the parts in order, as many at once as the depth allows; the first failure ends them all."""
+    """Work on the parts in order, as many at once as the depth allows; the first failure ends them all.
+
+    ``most`` is how many of this file, whatever else is under way.
+    """
+    own = asyncio.Semaphore(most)
 
     def left(task: asyncio.Task[None]) -> None:
+        own.release()
         depth.leave(moved=not task.cancelled() and task.exception() is None)
 
     try:
         async with asyncio.TaskGroup() as group:
             for part in parts:
+                await own.acquire()
                 await depth.enter()
                 # A callback: a task that is cancelled before it began would not come to a ``finally``.
                 group.create_task(work(part)).add_done_callback(left)
