@@ -55,8 +55,10 @@ class Preview:
 class Nursery:
     """Forks a bounded child per job from one preloaded process."""
 
-    def __init__(self, *, max_children: int = 2) -> None:
+    def __init__(self, *, max_children: int = 2, max_proving: int = 8) -> None:
         self._slots = asyncio.Semaphore(max_children)
+        # Children that read headers from a server wait more than they work.
+        self._proving = asyncio.Semaphore(max_proving)
         self._starting = asyncio.Lock()
         self._control: socket.socket | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -94,7 +96,8 @@ class Nursery:
 
         Raises what a reader raises, and :class:`RetryableError` if the parsers cannot be started.
         """
-        return _completeness(archive, await self._run("prove", archive, limits or Limits()))
+        slots = self._proving if limits is None else self._slots
+        return _completeness(archive, await self._run("prove", archive, limits or Limits(), slots))
 
     async def examine(self, archive: SetBytes, limits: Limits | None = None) -> Examination:
         """Prove a set, list it, and compare up to ``limits.verify_bytes`` of contents with their checksums.
@@ -117,7 +120,9 @@ class Nursery:
         alone = SetBytes(ArchiveFormat.ZIP, Scheme.SINGLE, (Part("picture", BytesReader(picture)),), (0,))
         return (await self._run("thumbnail", alone, limits or Limits())).picture or None
 
-    async def _run(self, task: str, archive: SetBytes, limits: Limits) -> Answer:
+    async def _run(
+        self, task: str, archive: SetBytes, limits: Limits, slots: asyncio.Semaphore | None = None
+    ) -> Answer:
         job = {
             "task": task,
             "format": archive.format,
@@ -126,7 +131,7 @@ class Nursery:
             "sizes": [part.reader.size for part in archive.parts],
             "limits": dataclasses.asdict(limits),
         }
-        async with self._slots:
+        async with slots or self._slots:
             channel = await self._fork()
             reader, writer = await asyncio.open_connection(sock=channel, limit=wire.MAX_READ)
             try:

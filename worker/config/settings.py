@@ -74,7 +74,7 @@ class FleetSettings(_Table):
     """How the fleet works through its sets."""
 
     # One is being fetched while another is published and a third one is listed.
-    sets_in_flight: Positive = Field(3, description="sets one account works on at once")
+    sets_in_flight: Positive = Field(4, description="sets one account works on at once")
     cycle_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="pause between scans of a channel")
     max_attempts: Positive = Field(8, description="attempts before a set is given up visibly")
     retry_base_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="first back-off of a failed set")

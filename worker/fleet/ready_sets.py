@@ -1,7 +1,7 @@
 """The sets that an account may work on, as a source for the runner.
 
-A set is claimed when the account's line is free to fetch it, not before: until then any other account may
-have it. While it is uploaded the line downward is free again, and the next one is taken.
+A set is claimed when the account's line has room to fetch it, not before: until then any other account may
+have it. With its last bytes on their way the line has room again, and the next one is taken.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from worker.flow.handling import SourceClosedError
 from worker.log import get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.patience import after_a_bug
+from worker.pipeline.prove import prove_some
 from worker.pipeline.run import attempt
 from worker.recovery.intents import finish_open_intents
 from worker.store import sets
-from worker.store.claiming import Turn
+from worker.store.claiming import Turn, others_prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ class ReadySets:
         claim = await self._claim(Turn(self._last_channel, resting, paused))
         if claim is not None:
             return [claim]
-        if nothing_comes and not self._in_flight:
+        if nothing_comes and not self._in_flight and not await self._something_comes(resting):
             raise SourceClosedError
         await self._news()
         return []
@@ -123,6 +124,14 @@ class ReadySets:
             self._fetching = claim
             self._line_is_free.clear()
         return claim
+
+    async def _something_comes(self, resting: Sequence[int]) -> bool:
+        """Whether somebody else is about to find work to be shared; what nobody proves any more is proven."""
+        if self.obstacle is not None:
+            return False
+        if await prove_some(self._deps, resting):
+            return True
+        return await others_prepare(self._deps.database, self._deps.account.id, resting)
 
     async def _news(self) -> None:
         """Wait until there may be something to claim: the scan has ended, a set has, or some time is over."""

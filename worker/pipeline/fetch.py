@@ -13,7 +13,7 @@ from worker.workspace.part_file import PartFile
 from worker.workspace.set_hash import SetHash
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from worker.domain.telegram import ChannelRef, Document
@@ -39,20 +39,22 @@ class Fetched:
     content_hash: bytes
 
 
-async def fetch(deps: Deps, claim: Claim) -> Fetched:
+async def fetch(deps: Deps, claim: Claim, nearly_done: Callable[[], None] = lambda: None) -> Fetched:
     """Download every part. What comes back has the size that was announced, or this raises.
 
-    What an earlier owner of the set has fetched on this disk is not fetched again.
+    What an earlier owner of the set has fetched on this disk is not fetched again. ``nearly_done`` is called
+    when little is left to be asked for.
     """
     folder = await deps.workspace.open(claim.set_id, claim.fence)
     channel = await channel_ref(deps.database, deps.account.id, claim.channel_id)
     progress = _Progress(deps, claim)
-    parts = []
+    parts: list[FetchedPart] = []
     with SetHash() as digest:
         for number, part in enumerate(claim.parts):
             file = await asyncio.to_thread(_part_file, folder / f"part-{number}", part, digest)
+            is_last = part is claim.parts[-1]
             try:
-                await _fetch_part(deps, channel, part, file, progress)
+                await _fetch_part(deps, channel, part, file, progress, nearly_done if is_last else _not_yet)
             finally:
                 await _finished(asyncio.to_thread(file.close))
             parts.append(FetchedPart(file.path, part.file_name, part.size, digest.end_part()))
@@ -65,8 +67,17 @@ def _part_file(path: Path, part: SourcePart, digest: SetHash) -> PartFile:
     return file
 
 
+def _not_yet() -> None:
+    """Other parts of the set come first."""
+
+
 async def _fetch_part(
-    deps: Deps, channel: ChannelRef, part: SourcePart, file: PartFile, progress: _Progress
+    deps: Deps,
+    channel: ChannelRef,
+    part: SourcePart,
+    file: PartFile,
+    progress: _Progress,
+    nearly_done: Callable[[], None],
 ) -> None:
     async def find() -> Document:
         document = await deps.gateway.document(channel, part.message_id, part.document_id)
@@ -76,7 +87,7 @@ async def _fetch_part(
         return document
 
     progress.add(file.done)
-    await Download(deps.gateway, find, file, progress.add).run()
+    await Download(deps.gateway, find, file, progress.add, nearly_done).run()
     await _finished(asyncio.to_thread(file.hash_what_is_there))
     if not file.is_complete:
         raise RetryableError(f"{part.file_name}: the download ended before its end")

@@ -7,6 +7,7 @@ where it was posted.
 
 from __future__ import annotations
 
+import asyncio
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ log = get_logger(__name__)
 # One call brings the references of so many messages.
 _MOST_MESSAGES = 100
 _MOST_SETS = 25
+# A proof is little but waiting for some kilobytes, behind whatever else the account's line carries.
+_MOST_AT_ONCE = 8
 
 
 async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
@@ -60,17 +63,35 @@ async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
         except FleetError as error:
             await _look_again(deps, unproven, error)
             continue
-        for one in unproven:
-            try:
-                await _prove(deps, one, documents)
-            except FleetError as error:
-                await _look_again(deps, [one], error)
-            except Exception as error:
-                # A bug that one set meets must not keep the others from being proven.
-                log.exception("set.proof_broke", set=one.set_id)
-                verdict = after_a_bug(one, deps.settings.fleet)
-                await _settle(deps, one, f"internal error: {error!r}", verdict)
+        await _prove_several(deps, unproven, documents)
     return len(waiting)
+
+
+async def _prove_several(deps: Deps, unproven: Sequence[Unproven], documents: Mapping[int, Document]) -> None:
+    room = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    async def prove(one: Unproven) -> None:
+        async with room:
+            await _prove_or_settle(deps, one, documents)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in unproven:
+                group.create_task(prove(one))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _prove_or_settle(deps: Deps, one: Unproven, documents: Mapping[int, Document]) -> None:
+    try:
+        await _prove(deps, one, documents)
+    except FleetError as error:
+        await _look_again(deps, [one], error)
+    except Exception as error:
+        # A bug that one set meets must not keep the others from being proven.
+        log.exception("set.proof_broke", set=one.set_id)
+        verdict = after_a_bug(one, deps.settings.fleet)
+        await _settle(deps, one, f"internal error: {error!r}", verdict)
 
 
 def _channel(unproven: Unproven) -> int:

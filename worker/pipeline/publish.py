@@ -83,10 +83,19 @@ def _starts(sizes: Sequence[int]) -> list[int]:
     return [sum(sizes[:index]) for index in range(len(sizes))]
 
 
-async def send_parts(deps: Deps, claim: Claim, intent: Intent, files: Sequence[Path]) -> Intent:
-    """Send every part that is not sent yet, in order. The intent as it stands after the last one."""
+async def send_parts(
+    deps: Deps,
+    claim: Claim,
+    intent: Intent,
+    files: Sequence[Path],
+    nearly_done: Callable[[], None] = lambda: None,
+) -> Intent:
+    """Send every part that is not sent yet, in order. The intent as it stands after the last one.
+
+    ``nearly_done`` is called when few bytes are left to be sent.
+    """
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
-    content = _Content(files)
+    content = _Content(files, nearly_done)
     for part in intent.parts:
         if part.state != "sent":
             await _send_part(deps, claim, intent, part, channel, content)
@@ -129,6 +138,7 @@ async def _upload_part(
         size=part.length,
         fill=lambda offset, buffer: content.fill(part.offset + offset, buffer),
         moved=moved,
+        nearly_done=lambda: content.nearly_sent(part.offset + part.length),
     )
     await upload.run()
     for _ in range(_MOST_LOST_PARTS):
@@ -136,7 +146,7 @@ async def _upload_part(
             return await send(upload.file)
         except PartMissingError as lost:
             # Refused, so no message was made: the server wants these bytes again first.
-            await upload.save([lost.part])
+            await upload.save_again(lost.part)
     raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
 
 
@@ -156,10 +166,16 @@ async def _post(
 
 
 class _Content:
-    """The files of a set as one run of bytes."""
+    """The files of a set as one run of bytes. ``nearly_done`` is called when little of it is left."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], nearly_done: Callable[[], None]) -> None:
         self._files = [(path, path.stat().st_size) for path in files]
+        self._nearly_done = nearly_done
+
+    def nearly_sent(self, offset: int) -> None:
+        """Little is left of what lies before ``offset``."""
+        if offset >= sum(size for _, size in self._files):
+            self._nearly_done()
 
     def fill(self, offset: int, buffer: memoryview) -> None:
         """Put the bytes from ``offset`` on into the buffer."""

@@ -43,7 +43,7 @@ log = get_logger(__name__)
 async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lambda: None) -> str:
     """Work on a claimed set until it is published, a duplicate, or handed back with a reason.
 
-    ``on_fetched`` is called once the account's line is free for the next download.
+    ``on_fetched`` is called when the account's line has room for the next download, or will have in a moment.
     """
     reuse = False
     with bound(set=claim.set_id, channel=claim.channel_id):
@@ -78,26 +78,27 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         known = await deduplicate(deps, claim.content_hash)
         if not isinstance(known, Cleared):
             return await _leave(deps, claim, known)
-    fetched = await _fetch(deps, claim)
+    fetched = await _fetch(deps, claim, on_fetched)
     on_fetched()
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
-    # One upload at a time has the whole line. The turn is waited for without the lock of the content.
+    # One upload at a time has the whole line. The turn is waited for without the lock of the content, and
+    # passed on before the last bytes have left: while they are confirmed and posted, the next set begins.
     async with (
-        deps.lanes.hold(("publish", deps.account.id)),
+        deps.lanes.hold(("publish", deps.account.id)) as turn,
         only_publisher(deps, fetched.content_hash),
     ):
         verdict = await deduplicate(deps, fetched.content_hash)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
         await prove_fetched(deps, fetched)
-        package_id = await _publish(deps, claim, fetched)
+        package_id = await _publish(deps, claim, fetched, turn.release)
     await index_fetched(deps, package_id, fetched)
     return "published"
 
 
-async def _fetch(deps: Deps, claim: Claim) -> Fetched:
+async def _fetch(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:
     try:
-        return await fetch(deps, claim)
+        return await fetch(deps, claim, nearly_done)
     except NoAccessError as error:
         # Not the set's fault: whoever else reads the channel takes it at once, with every attempt left.
         others = await lost_reading(deps.database, deps.account.id, claim.channel_id)
@@ -106,10 +107,11 @@ async def _fetch(deps: Deps, claim: Claim) -> Fetched:
         raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
 
 
-async def _publish(deps: Deps, claim: Claim, fetched: Fetched) -> int:
+async def _publish(deps: Deps, claim: Claim, fetched: Fetched, nearly_done: Callable[[], None]) -> int:
     try:
         intent = await intend(deps, claim, fetched.content_hash)
-        intent = await send_parts(deps, claim, intent, [part.path for part in fetched.parts])
+        files = [part.path for part in fetched.parts]
+        intent = await send_parts(deps, claim, intent, files, nearly_done)
     except NoAccessError as error:
         await lost_posting(deps.database, deps.account.id)
         what = f"account {deps.account.id} may no longer post at the destination ({error.what})"

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.domain.disk_space import lack_of_room
+from worker.domain.forming import UNCHECKED
 from worker.domain.split_plan import MIB
 from worker.store.disk import lock_volume, reserve
 from worker.store.sets import CLAIM, claim_of
@@ -154,6 +155,25 @@ async def seconds_to_next(database: Database, account_id: int) -> float | None:
         values = {"account": account_id}
         seconds: float | None = (await connection.execute(_SECONDS_TO_NEXT, values)).scalar_one()
         return seconds
+
+
+# Relies on archive_sets_to_prove. A hold that nobody renews runs out, so nobody waits for the dead.
+_OTHERS_PREPARE = text("""
+    SELECT EXISTS (
+        SELECT FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
+        WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[])) AND (
+            EXISTS (SELECT FROM scan_cursors cu WHERE cu.channel_id = c.id
+                      AND cu.held_by <> :account AND cu.held_until > fleet_now())
+            OR EXISTS (SELECT FROM archive_sets s WHERE s.channel_id = c.id AND s.state = 'collecting'
+                         AND s.to_prove AND s.reason = :unchecked AND s.not_before > fleet_now())))
+""")
+
+
+async def others_prepare(database: Database, account_id: int, resting: Sequence[int]) -> bool:
+    """Whether another account is reading a source of this one, or proving what was found there."""
+    async with database.reading() as connection:
+        values = {"account": account_id, "resting": list(resting), "unchecked": UNCHECKED}
+        return bool((await connection.execute(_OTHERS_PREPARE, values)).scalar_one())
 
 
 async def reserve_for(database: Database, claim: Claim, disk: Disk, kept_free: int) -> NoRoom | None:

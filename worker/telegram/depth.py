@@ -1,14 +1,17 @@
 """How many parts are under way, and over how many lines: found out by trying, taken back when refused.
 
-Contract. The right depth is bandwidth times latency, and neither is known. Depth starts moderate; as long
-as doubling it made the transfer clearly faster it is doubled again, otherwise the step is taken back and
-tried once more after a while. A refusal halves it. It is shared by all transfers of one account, data
-centre and direction.
+Contract. The right depth is bandwidth times latency, and neither is known. The width starts moderate; as
+long as doubling it made the transfer clearly faster it is doubled again, otherwise the step is taken back and
+tried once more after a while. A refusal halves it. Within the width no more parts are under way than the
+line at its best moves in the time of one and a moment more: a longer queue moves nothing faster, and whatever
+else the account asks would wait behind it. All of this is shared by the transfers of one account, data centre
+and direction.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from typing import TYPE_CHECKING
@@ -22,6 +25,14 @@ PARTS_PER_LINE = 4
 _GAIN = 1.15
 _TRY_AGAIN_SECONDS = 20.0
 _NARROWED_SECONDS = 10.0
+# The queue that is kept, so that neither a hiccup nor the queue of the other direction leaves the line empty.
+_QUEUE_SECONDS = 0.15
+# The pace is taken over this long, since parts end in bursts; how much of the best one the next may miss.
+_PACE_SECONDS = 0.5
+_FADING = 0.9
+# When few parts are under way, the time of one shows. Both directions look at the same moments.
+_FEWEST, _LOOKED_AT = 2, 4
+_LOOK_EVERY, _LOOK_SOONEST = 300.0, 10.0
 
 
 class Depth:
@@ -30,7 +41,7 @@ class Depth:
     def __init__(
         self, most: int, most_lines: int, *, clock: Callable[[], float] = time.monotonic, start: int = _START
     ) -> None:
-        self.limit = min(start, most)
+        self._width = min(start, most)
         self._most, self._most_lines = most, most_lines
         self._clock = clock
         self._under_way = 0
@@ -39,20 +50,27 @@ class Depth:
         self._rate_before = 0.0
         self._widened = False
         self._steady_until = 0.0
+        self._use = _Use(most, clock())
+
+    @property
+    def limit(self) -> int:
+        """How many parts may be under way."""
+        return min(self._width, self._use.parts)
 
     @property
     def lines(self) -> int:
-        """Over how many connections so many parts are spread."""
-        return min(self._most_lines, -(-self.limit // PARTS_PER_LINE))
+        """Over how many connections they are spread."""
+        return min(self._most_lines, -(-self._width // PARTS_PER_LINE))
 
     @property
     def per_line(self) -> int:
         return -(-self.limit // self.lines)
 
-    async def enter(self) -> None:
-        """Wait until one more part may be under way."""
+    async def enter(self) -> float:
+        """Wait until one more part may be under way; when that was."""
         if self._under_way == 0:
             self._measure_anew()
+            self._use.begins(self._since)
         while self._under_way >= self.limit:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -62,39 +80,41 @@ class Depth:
                 self._pass_on(turn)
                 raise
         self._under_way += 1
+        return self._clock()
 
-    def leave(self, *, moved: bool) -> None:
+    def leave(self, entered: float, *, moved: bool) -> None:
         """A part has ended; ``moved`` says whether it was transferred."""
         self._under_way -= 1
         if moved:
+            now = self._clock()
             self._done += 1
-            self._learn()
+            self._learn(now)
+            self._use.ended(now, now - entered, self._under_way)
         self._let_in()
 
     def narrow(self) -> None:
         """The server asks for patience."""
-        self.limit = max(1, self.limit // 2)
+        self._width = max(1, self.limit // 2)
         self._steady_until = self._clock() + _NARROWED_SECONDS
         self._widened = False
         self._measure_anew()
 
-    def _learn(self) -> None:
-        # One generation of parts tells what this depth is worth.
-        if self._done < self.limit:
+    def _learn(self, now: float) -> None:
+        # One generation of parts tells what this width is worth.
+        if self._done < self._width:
             return
-        now = self._clock()
         rate = self._done / max(now - self._since, 1e-6)
         before, self._rate_before = self._rate_before, rate
         self._measure_anew()
         if now < self._steady_until:
             return
         if self._widened and rate < before * _GAIN:
-            self.limit = max(1, self.limit // 2)
+            self._width = max(1, self._width // 2)
             self._widened = False
             self._steady_until = now + _TRY_AGAIN_SECONDS
         else:
-            self._widened = self.limit < self._most
-            self.limit = min(self._most, self.limit * 2)
+            self._widened = self._width < self._most
+            self._width = min(self._most, self._width * 2)
 
     def _measure_anew(self) -> None:
         self._done, self._since = 0, self._clock()
@@ -113,3 +133,48 @@ class Depth:
             if not turn.done():
                 turn.set_result(None)
                 free -= 1
+
+
+class _Use:
+    """How many parts keep the line busy: its best pace times the time of a part that waits for no other."""
+
+    def __init__(self, most: int, now: float) -> None:
+        self._most = self._enough = most
+        self._best_pace = 0.0
+        self._alone = math.inf
+        self._looked_at = now
+        self._to_look_at = 0
+        self.begins(now)
+
+    @property
+    def parts(self) -> int:
+        return _FEWEST if self._to_look_at else self._enough
+
+    def begins(self, now: float) -> None:
+        """After a while without any, the first part is about to leave."""
+        self._count, self._since, self._shortest = 0, now, math.inf
+
+    def ended(self, now: float, duration: float, under_way: int) -> None:
+        """A part was moved, so many others are still under way."""
+        self._count += 1
+        self._shortest = min(self._shortest, duration)
+        self._alone = min(self._alone, duration)
+        self._to_look_at = max(0, self._to_look_at - 1)
+        seconds = now - self._since
+        if seconds < _PACE_SECONDS or self._to_look_at:
+            return
+        # Not what it moves just now: fewer under way move less, and that would be a way down without end.
+        self._best_pace = max(self._count / seconds, self._best_pace * _FADING)
+        enough = math.ceil(self._best_pace * (self._alone + max(self._alone, _QUEUE_SECONDS)))
+        self._enough = max(_FEWEST, min(enough, self._most))
+        self._look_again(now, under_way)
+        self.begins(now)
+
+    def _look_again(self, now: float, under_way: int) -> None:
+        """The way may have become longer. Behind a queue that does not show: let it run dry for a moment."""
+        longer = self._shortest > 2 * (self._alone + _QUEUE_SECONDS)
+        due = now // _LOOK_EVERY > self._looked_at // _LOOK_EVERY
+        if due or (longer and now - self._looked_at > _LOOK_SOONEST):
+            self._looked_at = now
+            self._alone = math.inf
+            self._to_look_at = under_way + _LOOKED_AT

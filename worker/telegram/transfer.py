@@ -33,6 +33,10 @@ _MOST_REFERENCES = 20
 _REPEATED_SHARE, _FEWEST_UNDER_WAY = 0.08, 8
 
 
+def _nothing() -> None:
+    """Nobody waits for the line."""
+
+
 class Target(Protocol):
     """Where a download goes. ``take`` runs in another thread, with bytes that are gone when it returns."""
 
@@ -61,7 +65,11 @@ class _Located(Place):
 
 
 class Download:
-    """One document on its way to a target. ``find`` gives the document with a fresh reference."""
+    """One document on its way to a target. ``find`` gives the document with a fresh reference.
+
+    ``nearly_done`` is called once when all ranges that are left fit on the line together: whoever comes
+    next may get ready.
+    """
 
     def __init__(
         self,
@@ -69,8 +77,10 @@ class Download:
         find: Callable[[], Awaitable[Document]],
         target: Target,
         moved: Callable[[int], None],
+        nearly_done: Callable[[], None] = _nothing,
     ) -> None:
         self._gateway, self._find, self._target, self._moved = gateway, find, target, moved
+        self._nearly_done = nearly_done
         self._located: _Located | None = None
         self._references = 0
         self._finding = asyncio.Lock()
@@ -91,7 +101,7 @@ class Download:
             try:
                 most = max(_FEWEST_UNDER_WAY, int(_REPEATED_SHARE * located.document.size) // DOWN_BYTES)
                 work = partial(self._range, permission=permission, prints=prints)
-                await _in_depth(depth, missing, work, most=most)
+                await _in_depth(depth, missing, work, most=most, nearly_done=self._nearly_done)
             finally:
                 await prints.close()
 
@@ -175,7 +185,8 @@ async def follow(gateway: Gateway, place: Place, call: PartCall) -> Any:
 class Upload:
     """A file on its way up under a fresh file id. Nobody sees it until a message is sent with it.
 
-    ``fill`` puts the file's bytes from an offset on into a buffer; it runs in another thread.
+    ``fill`` puts the file's bytes from an offset on into a buffer; it runs in another thread. ``nearly_done``
+    is called once when all parts that are left fit on the line together.
     """
 
     def __init__(
@@ -186,22 +197,27 @@ class Upload:
         size: int,
         fill: Callable[[int, memoryview], None],
         moved: Callable[[int], None],
+        nearly_done: Callable[[], None] = _nothing,
     ) -> None:
         self._gateway, self._size, self._fill, self._moved = gateway, size, fill, moved
+        self._nearly_done = nearly_done
         self.file = UploadedFile(secrets.randbits(63), -(-size // UP_BYTES), name, size > BIG_FILE_BYTES)
 
     async def run(self) -> UploadedFile:
         """Save every part."""
-        await self.save(range(self.file.part_count))
+        await self._save(range(self.file.part_count), self._nearly_done)
         return self.file
 
-    async def save(self, parts: Iterable[int]) -> None:
-        """Save these parts; also once more, where the server has lost one."""
+    async def save_again(self, part: int) -> None:
+        """Save a part that the server has lost."""
+        await self._save([part], _nothing)
+
+    async def _save(self, parts: Sequence[int], nearly_done: Callable[[], None]) -> None:
         depth = self._gateway.connections.depth(self._gateway.home_dc, "up")
         method = "upload.saveBigFilePart" if self.file.is_big else "upload.saveFilePart"
         async with self._gateway.permission.parts(method, depth.narrow) as permission:
             work = partial(self._part, permission=permission)
-            await _in_depth(depth, parts, work, most=self.file.part_count)
+            await _in_depth(depth, parts, work, most=self.file.part_count, nearly_done=nearly_done)
 
     async def _part(self, part: int, permission: FilePermission) -> None:
         offset = part * UP_BYTES
@@ -218,7 +234,12 @@ class Upload:
 
 
 async def _in_depth(
-    depth: Depth, parts: Iterable[int], work: Callable[[int], Coroutine[Any, Any, None]], *, most: int
+    depth: Depth,
+    parts: Sequence[int],
+    work: Callable[[int], Coroutine[Any, Any, None]],
+    *,
+    most: int,
+    nearly_done: Callable[[], None],
 ) -> None:
     """Work on the parts in order, as many at once as the depth allows; the first failure ends them all.
 
@@ -226,16 +247,20 @@ async def _in_depth(
     """
     own = asyncio.Semaphore(most)
 
-    def left(task: asyncio.Task[None]) -> None:
+    def left(task: asyncio.Task[None], entered: float) -> None:
         own.release()
-        depth.leave(moved=not task.cancelled() and task.exception() is None)
+        depth.leave(entered, moved=not task.cancelled() and task.exception() is None)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for part in parts:
+            told = False
+            for place, part in enumerate(parts):
+                if not told and len(parts) - place <= depth.limit:
+                    told = True
+                    nearly_done()
                 await own.acquire()
-                await depth.enter()
+                entered = await depth.enter()
                 # A callback: a task that is cancelled before it began would not come to a ``finally``.
-                group.create_task(work(part)).add_done_callback(left)
+                group.create_task(work(part)).add_done_callback(partial(left, entered=entered))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

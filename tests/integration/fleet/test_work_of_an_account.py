@@ -146,3 +146,17 @@ async def test_the_next_set_is_fetched_while_one_is_published(world):
     assert await _ended(world, pid) == {"exit": 0}
     await world.drain()
     await world.check_invariants()
+
+
+async def test_an_account_waits_for_what_another_is_proving_and_does_it_itself_if_that_one_is_gone(world):
+    for _ in range(3):
+        await world.post_archive(world.sources[0])
+    prover = _held(world, "db.proofs.next:after:2", "--account", FIRST)
+    await _until_held(world, prover)
+    assert await world.run("run", "--once", "--account", SECOND) == {"exit": 0}
+    assert [
+        tuple(row) for row in await world.fetch("SELECT account_id, count(*) FROM uploads GROUP BY 1")
+    ] == [(2, 3)]
+    os.kill(prover, signal.SIGKILL)
+    await world.drain()
+    await world.check_invariants()

@@ -6,10 +6,11 @@ import asyncpg
 import pytest
 from claims import FakeDisk, claim_next
 
+from worker.domain.forming import UNCHECKED
 from worker.domain.split_plan import MIB
 from worker.store import disk as reservations
 from worker.store import sets, workers
-from worker.store.claiming import Turn, reserve_for, seconds_to_next
+from worker.store.claiming import Turn, others_prepare, reserve_for, seconds_to_next
 
 ADA, GRACE, ALAN = 1, 2, 3
 SMALL, TWO_GIB, FIVE_GIB = 10, 2048 * MIB, 5120 * MIB
@@ -225,6 +226,33 @@ async def test_the_next_moment_at_which_a_set_may_be_claimed_is_known(database, 
     claim = await claim_next(database, ADA, worker)
     await sets.hand_back(database, claim, reason="busy", wait_seconds=40)
     assert 35 < await seconds_to_next(database, ADA) <= 40
+
+
+async def test_whether_others_are_about_to_find_something_is_known(database, raw, add):
+    assert not await others_prepare(database, ADA, [])
+    await raw.execute("""
+        INSERT INTO scan_cursors (channel_id, held_by, held_until)
+        VALUES (1, 2, fleet_now() + interval '1 minute')
+    """)
+    assert await others_prepare(database, ADA, [])
+    assert not await others_prepare(database, GRACE, []), "it is the one who reads"
+    assert not await others_prepare(database, ADA, [1]), "the channel rests"
+    await raw.execute("UPDATE scan_cursors SET held_until = fleet_now() - interval '1 second'")
+    assert not await others_prepare(database, ADA, []), "nobody waits for the dead"
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "expected"), [(UNCHECKED, 60, True), (UNCHECKED, -1, False), ("FLOOD", 60, False)]
+)
+async def test_a_set_that_is_being_proven_is_about_to_be_ready(database, raw, add, reason, seconds, expected):
+    await add(2)
+    await raw.execute(
+        "UPDATE archive_sets SET state = 'collecting', to_prove = true, reason = $1,"
+        " not_before = fleet_now() + $2 * interval '1 second'",
+        reason,
+        seconds,
+    )
+    assert await others_prepare(database, ADA, []) is expected
 
 
 @pytest.mark.parametrize(("visible_from", "taken"), [(0, True), (1, True), (2, False), (None, False)])

@@ -1,6 +1,7 @@
 """How many parts are under way follows from what more of them bring."""
 
 import asyncio
+import heapq
 
 import pytest
 
@@ -8,45 +9,78 @@ from worker.telegram.depth import Depth
 
 
 class Line:
-    """A simulated transfer: so many parts per second at most, so many seconds per part alone."""
+    """A simulated transfer: parts leave one after the other, so many per second, and take a while to come.
 
-    def __init__(self, depth, *, per_second, latency):
-        self.depth, self.per_second, self.latency = depth, per_second, latency
+    ``per_line`` is what one connection moves, where connections are slower than all of them together.
+    """
+
+    def __init__(self, *, per_second, latency, per_line=float("inf"), most=64, lines=8):
+        self.per_second, self.latency, self.per_line = per_second, latency, per_line
         self.now = 0.0
+        self.moved = 0
+        self.depth = Depth(most, lines, clock=lambda: self.now)
+        self._free_at = 0.0
+        self._under_way = []
 
     async def move(self, seconds):
-        """One generation of parts after the other, as long as it takes."""
+        """Keep as many parts under way as the depth allows."""
         end = self.now + seconds
         while self.now < end:
-            count = self.depth.limit
-            for _ in range(count):
-                await self.depth.enter()
-            self.now += max(self.latency, count / self.per_second)
-            for _ in range(count):
-                self.depth.leave(moved=True)
-
-
-def simulated(*, per_second, latency, most=64, lines=8):
-    line = Line(None, per_second=per_second, latency=latency)
-    line.depth = Depth(most, lines, clock=lambda: line.now)
-    return line
+            while len(self._under_way) < self.depth.limit:
+                entered = await self.depth.enter()
+                pace = min(self.per_second, self.per_line * self.depth.lines)
+                self._free_at = max(self._free_at, self.now) + 1 / pace
+                heapq.heappush(self._under_way, (self._free_at + self.latency, entered))
+            self.now, entered = heapq.heappop(self._under_way)
+            self.moved += 1
+            self.depth.leave(entered, moved=True)
 
 
 async def test_a_long_line_is_filled():
-    line = simulated(per_second=1000, latency=0.2)
+    line = Line(per_second=1000, latency=0.2)
     await line.move(5)
     assert line.depth.limit == 64
     assert line.depth.lines == 8
 
 
 async def test_a_short_line_is_not_crowded():
-    line = simulated(per_second=100, latency=0.01)
+    line = Line(per_second=100, latency=0.01)
     await line.move(3)
-    assert line.depth.limit == 16
+    assert line.depth.limit <= 32
+
+
+async def test_a_slow_line_is_kept_busy_without_a_queue():
+    line = Line(per_second=20, latency=0.05)
+    await line.move(10)
+    before = line.moved
+    await line.move(10)
+    assert line.moved - before >= 0.95 * 200
+    assert line.depth.limit <= 6, "the last of so many waits a quarter of a second"
+
+
+async def test_a_line_that_is_slowed_down_for_a_while_comes_back():
+    line = Line(per_second=20, latency=0.05)
+    await line.move(10)
+    line.latency = 0.4
+    await line.move(10)
+    line.latency = 0.05
+    await line.move(10)
+    before = line.moved
+    await line.move(10)
+    assert line.moved - before >= 0.95 * 200
+
+
+async def test_connections_that_are_slow_by_themselves_become_more():
+    line = Line(per_second=1000, latency=0.05, per_line=5)
+    await line.move(30)
+    assert line.depth.lines == 8
+    before = line.moved
+    await line.move(10)
+    assert line.moved - before >= 0.95 * 400
 
 
 async def test_what_did_not_pay_is_tried_again_later():
-    line = simulated(per_second=100, latency=0.01)
+    line = Line(per_second=100, latency=0.01)
     await line.move(3)
     line.per_second, line.latency = 10_000, 0.5
     await line.move(60)
@@ -54,7 +88,7 @@ async def test_what_did_not_pay_is_tried_again_later():
 
 
 async def test_a_refusal_halves_the_depth_and_it_rests_there():
-    line = simulated(per_second=1000, latency=0.2)
+    line = Line(per_second=1000, latency=0.2)
     await line.move(5)
     line.depth.narrow()
     assert line.depth.limit == 32
@@ -68,12 +102,11 @@ async def test_a_refusal_halves_the_depth_and_it_rests_there():
 
 async def test_never_more_are_under_way_than_allowed():
     depth = Depth(4, 2)
-    for _ in range(4):
-        await depth.enter()
+    entered = [await depth.enter() for _ in range(4)]
     waiting = [asyncio.create_task(depth.enter()) for _ in range(3)]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
-    depth.leave(moved=True)
+    depth.leave(entered[0], moved=True)
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     assert [task.done() for task in waiting] == [True, False, False]
     for task in waiting:
@@ -83,10 +116,10 @@ async def test_never_more_are_under_way_than_allowed():
 
 async def test_a_waiter_that_is_cancelled_with_its_turn_in_hand_passes_it_on():
     depth = Depth(1, 1)
-    await depth.enter()
+    entered = await depth.enter()
     first, second = (asyncio.create_task(depth.enter()) for _ in range(2))
     await asyncio.sleep(0)
-    depth.leave(moved=False)
+    depth.leave(entered, moved=False)
     first.cancel()
     await asyncio.wait_for(second, 1)
     with pytest.raises(asyncio.CancelledError):
