@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from worker.cipher import ige
 
 if TYPE_CHECKING:
-    from worker.cipher.ige import Job
+    from worker.cipher.ige import Job, Sealed
 
 # Key id and message key, in the clear.
 OUTER = 24
@@ -55,7 +55,7 @@ class Key:
         packet[8:OUTER] = message_key
         return end, (packet[OUTER:end], *_aes(message_key, self._up))
 
-    def job(self, packet: memoryview) -> Job:
+    def job(self, packet: memoryview) -> Sealed:
         """What there is to decrypt of a packet."""
         if packet[:8] != self.key_id:
             raise EnvelopeError("the packet names another key")
@@ -63,13 +63,13 @@ class Key:
         end = len(packet) - (len(packet) - OUTER) % 16
         if end < OUTER + INNER + _PADDING[0]:
             raise EnvelopeError("the packet is too short")
-        return (packet[OUTER:end], *_aes(bytes(packet[8:OUTER]), self._down))
+        return (packet[OUTER:end], *_aes(bytes(packet[8:OUTER]), self._down), self._down[0])
 
-    def check(self, packet: memoryview, session: int) -> tuple[int, int, memoryview]:
-        """Message id, sequence number and body of a decrypted packet; raises unless it is genuine."""
+    def check(self, packet: memoryview, digest: bytes, session: int) -> tuple[int, int, memoryview]:
+        """Message id, sequence number and body of an opened packet; raises unless it is genuine."""
         end = len(packet) - (len(packet) - OUTER) % 16
         plain = packet[OUTER:end]
-        if _message_key(self._down[0], plain) != packet[8:OUTER]:
+        if digest[8:24] != packet[8:OUTER]:
             raise EnvelopeError("the content does not fit the message key")
         _, of_session, message_id, sequence, length = _HEAD.unpack_from(plain)
         if of_session != session:
@@ -82,9 +82,9 @@ class Key:
         return message_id, sequence, plain[INNER : INNER + length]
 
 
-def open_all(jobs: list[Job]) -> None:
-    """Decrypt packets in place."""
-    ige.decrypt_in_place(jobs)
+def open_all(jobs: list[Sealed]) -> list[bytes]:
+    """Decrypt packets in place; what each is to be checked with."""
+    return ige.open_in_place(jobs)
 
 
 def seal_all(jobs: list[Job]) -> None:

@@ -177,9 +177,9 @@ class Line:
         self._filled = 0
         return True
 
-    def handle(self, packet: memoryview, now: float) -> list[Answered]:
-        """What a decrypted packet means: the requests that are answered by it, and how."""
-        message_id, sequence, body = self.route.key.check(packet, self.session)
+    def handle(self, packet: memoryview, digest: bytes, now: float) -> list[Answered]:
+        """What an opened packet means: the requests that are answered by it, and how."""
+        message_id, sequence, body = self.route.key.check(packet, digest, self.session)
         kind = int.from_bytes(body[:4], "little")
         age = time.time() + self.route.clock_offset - message_id / 2**32
         # A complaint about our clock comes with the right time, and thus seems to be off.

@@ -6,7 +6,6 @@ about to leave; ``read`` is given the answer inside the packet that came, and ta
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -108,11 +107,26 @@ class ReadRange:
         data = tl_bytes(answer, _FILE_HEAD)
         if self._expected is not None and len(data) != self._expected:
             raise RetryableError(f"{self.method}: {len(data)} of {self._expected} bytes at {self._offset}")
-        for known in self._hashes:
-            start = known.offset - self._offset
-            if hashlib.sha256(data[start : start + known.length]).digest() != known.digest:
+        return Unverified(self, data) if self._hashes else self._take(self._offset, data)
+
+    def ranges(self, data: memoryview) -> list[memoryview]:
+        """The pieces of the answer of which the server has told the hash."""
+        starts = [(known.offset - self._offset, known.length) for known in self._hashes]
+        return [data[start : start + length] for start, length in starts]
+
+    def settle(self, data: memoryview, digests: Sequence[bytes]) -> Any:
+        """Hand the answer on, if its pieces hash to what the server has told."""
+        for known, digest in zip(self._hashes, digests, strict=True):
+            if known.digest != digest:
                 raise RetryableError(f"{self.method}: the bytes at {known.offset} are not the server's")
         return self._take(self._offset, data)
+
+
+class Unverified(NamedTuple):
+    """An answer that is compared with the server's hashes before anybody gets it, together with others."""
+
+    call: ReadRange
+    data: memoryview
 
 
 class SavePart:

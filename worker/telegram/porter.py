@@ -28,6 +28,7 @@ from worker.telegram.envelope import EnvelopeError, open_all, seal_all
 from worker.telegram.inbox import TOGETHER, Inbox
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.route import Request, Route
+from worker.telegram.verifying import verified
 
 if TYPE_CHECKING:
     from worker.telegram.line import Answered
@@ -236,14 +237,17 @@ class Porter:
                 opened.append((line, packet))
             except EnvelopeError as error:
                 self._drop(line, error)
-        open_all(jobs)
-        for line, packet in opened:
+        answered: list[tuple[Route, list[Answered]]] = []
+        for (line, packet), digest in zip(opened, open_all(jobs), strict=True):
             if line not in line.route.lines:
                 continue
             try:
-                self._learn(line.route, line.handle(packet, now))
+                answered.append((line.route, line.handle(packet, digest, now)))
             except (EnvelopeError, LineLostError) as error:
                 self._drop(line, error)
+        in_order = verified([answer for _, answers in answered for answer in answers])
+        for route, answers in answered:
+            self._learn(route, [next(in_order) for _ in answers])
         self._inbox.give_back(packets)
 
     def _learn(self, route: Route, answered: list[Answered]) -> None:

@@ -1,5 +1,6 @@
 """Every backend computes the same cipher: the published vectors, the definition, and each other's inverse."""
 
+import hashlib
 import os
 
 import pytest
@@ -63,6 +64,35 @@ def test_a_window_of_a_larger_buffer_is_changed_and_nothing_around_it(backend):
     assert buffer[16:48] == slow_ige(b"x" * 32, key, iv)
 
 
+@pytest.mark.parametrize("backend", BACKENDS, ids=NAMES)
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=9))
+def test_messages_of_any_lengths_are_opened_and_hashed_with_their_secrets(backend, lengths):
+    messages = [(os.urandom(16 * blocks), os.urandom(32), os.urandom(32)) for blocks in lengths]
+    secrets = [os.urandom(32) for _ in lengths]
+    sealed = sealed_by(backend, messages)
+    jobs = [
+        (bytearray(data), key, iv, secret)
+        for data, (_, key, iv), secret in zip(sealed, messages, secrets, strict=True)
+    ]
+    digests = backend.open(jobs)
+    assert [bytes(buffer) for buffer, _, _, _ in jobs] == [data for data, _, _ in messages]
+    assert digests == [
+        hashlib.sha256(secret + data).digest() for secret, (data, _, _) in zip(secrets, messages, strict=True)
+    ]
+
+
+def test_a_part_of_a_file_is_opened_as_by_every_other_backend():
+    message = (os.urandom(2**20 + 48), os.urandom(32), os.urandom(32))
+    secret = os.urandom(32)
+    opened = []
+    for backend in BACKENDS:
+        buffers = [bytearray(message[0]) for _ in range(5)]
+        digests = backend.open([(buffer, *message[1:], secret) for buffer in buffers])
+        opened.append((buffers, digests))
+        assert digests == [hashlib.sha256(secret + buffer).digest() for buffer in buffers]
+    assert all(each == opened[0] for each in opened)
+
+
 @pytest.mark.skipif("native" not in NAMES, reason="the extension is not built here")
 @pytest.mark.parametrize(
     ("buffer", "key", "iv", "kind"),
@@ -90,3 +120,12 @@ def test_one_switch_changes_the_backend_for_the_process():
             assert ige.decrypt(ige.encrypt(b"a" * 32, ZEROS, ZEROS), ZEROS, ZEROS) == b"a" * 32
     finally:
         ige.use(before)
+
+
+@pytest.mark.skipif("native" not in NAMES, reason="the extension is not built here")
+@pytest.mark.parametrize("secret", [bytes(31), "text"])
+def test_a_message_is_not_opened_with_a_secret_of_another_length(secret):
+    untouched = bytearray(64)
+    with pytest.raises((TypeError, ValueError)):
+        ige.available()["native"].open([(untouched, ZEROS, ZEROS, secret)])
+    assert untouched == bytearray(64)

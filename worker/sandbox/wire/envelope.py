@@ -44,8 +44,8 @@ def open_packet(packet: bytes, auth_key: bytes) -> Opened:
         raise EnvelopeError("the packet's length is not that of an envelope")
     # One copy, decrypted in place: file parts pass through here.
     plain = memoryview(bytearray(memoryview(packet)[24:end]))
-    ige.decrypt_in_place([(plain, *_aes(auth_key, msg_key, 0))])
-    if _message_key(auth_key[88:120], plain) != msg_key:
+    (digest,) = ige.open_in_place([(plain, *_aes(auth_key, msg_key, 0), auth_key[88:120])])
+    if digest[8:24] != msg_key:
         raise EnvelopeError("the packet's key does not match its content")
     length = int.from_bytes(plain[28:32], "little")
     if length % 4 or not 12 <= len(plain) - 32 - length <= 1024:

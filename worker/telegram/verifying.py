@@ -1,0 +1,30 @@
+"""Comparing file parts with the server's hashes, as many parts at once as came together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.cipher.range_hashes import sha256_each
+from worker.errors import FleetError
+from worker.telegram.part_calls import Unverified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from worker.telegram.line import Answered
+
+
+def verified(answers: Sequence[Answered]) -> Iterator[Answered]:
+    """The same answers in the same order: those with bytes are handed on, or have become an error."""
+    pieces = [
+        result.call.ranges(result.data) if isinstance(result, Unverified) else [] for _, result, _ in answers
+    ]
+    digests = iter(sha256_each([piece for each in pieces for piece in each]))
+    for (request, result, error), own in zip(answers, pieces, strict=True):
+        if not isinstance(result, Unverified):
+            yield request, result, error
+            continue
+        try:
+            yield request, result.call.settle(result.data, [next(digests) for _ in own]), None
+        except (FleetError, OSError) as refused:
+            yield request, None, refused
