@@ -135,7 +135,7 @@ async def test_a_lost_part_is_sent_again_before_the_message(desk):
     await desk.sandbox.admin.lose_parts(desk.phone, [3])
     with pytest.raises(PartMissingError, match="FILE_PART_3_MISSING"):
         await desk.send(uploaded)
-    await upload.save([3])
+    await upload.save_again(3)
     assert (await desk.send(uploaded)).document.size == SMALL
 
 
