@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from breakable_line import line_to
+from worker_processes import STARVED
 from world import LEASE_SECONDS, PHONES, World, open_world
 
 # Each takes many seconds of real leases and real processes; `make crash` runs them.
@@ -17,7 +18,6 @@ FOUR = tuple(f"+1000000000{number}" for number in range(1, 5))
 # Two hosts, as the ledger sees them.
 HERE, THERE = "127.0.0.2", "127.0.0.3"
 UPLOAD = "upload.saveFilePart"
-LOST = 1
 
 
 def _start(world: World, address: str, *argv: str, **env: str) -> int:
@@ -39,11 +39,11 @@ async def _until_hit(world: World, rule: int) -> None:
             await asyncio.to_thread(time.sleep, 0.02)
 
 
-async def _stop(world: World, *pids: int, exit_code: int = 0) -> None:
+async def _stop(world: World, *pids: int, ends: dict | None = None) -> None:
     for pid in pids:
         os.kill(pid, signal.SIGTERM)
     for pid in pids:
-        assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": exit_code}
+        assert await asyncio.to_thread(world.workers.wait, pid) == (ends or {"exit": 0})
 
 
 def _from(connections: list[dict], address: str) -> list[dict]:
@@ -90,7 +90,7 @@ async def test_an_owner_that_slept_through_its_lease_sends_nothing_when_it_wakes
         seen = max(call["id"] for call in await world.admin.calls())
         os.kill(owner, signal.SIGCONT)
         await _stop(world, successor)
-        await _stop(world, owner, exit_code=LOST)
+        await _stop(world, owner, ends=STARVED)
         late = [call for call in await world.admin.calls(after=seen) if call["address"] == HERE]
         assert late == [], "what the old owner had begun ended with its lease"
         await world.drain()
@@ -108,7 +108,7 @@ async def test_an_owner_without_a_database_is_gone_before_the_next_one_comes(tmp
         successor = await _successor_finishes(world)
         await line.mend()
         await _stop(world, successor)
-        await _stop(world, owner, exit_code=LOST)
+        await _stop(world, owner, ends=STARVED)
         await world.drain()
         await world.check_invariants()
         assert _from(await world.admin.connections(), THERE)

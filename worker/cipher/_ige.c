@@ -37,6 +37,14 @@ typedef struct {
     unsigned char digest[DIGEST];
 } job;
 
+/* Key material does not stay behind on the stack. */
+static void forget(void *what, size_t size)
+{
+    volatile unsigned char *trace = what;
+    while (size--)
+        *trace++ = 0;
+}
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <cpuid.h>
 #include <immintrin.h>
@@ -161,14 +169,6 @@ static void (*const carry[2][LANES])(lane **, size_t) = {
     {decrypt_1, decrypt_2, decrypt_3, decrypt_4},
     {encrypt_1, encrypt_2, encrypt_3, encrypt_4},
 };
-
-/* Key material does not stay behind on the stack. */
-static void forget(void *what, size_t size)
-{
-    volatile unsigned char *trace = what;
-    while (size--)
-        *trace++ = 0;
-}
 
 WITH_AES static void begin(lane *l, const job *j, int encrypt)
 {
@@ -518,6 +518,7 @@ static int take_some(PyObject *list, Py_ssize_t first, job *jobs, Py_buffer *vie
         if (take(PyList_GetItem(list, first + count), &jobs[count], &views[count], open) < 0) {
             while (count--)
                 PyBuffer_Release(&views[count]);
+            forget(jobs, LANES * sizeof *jobs);
             return -1;
         }
         count++;
@@ -551,6 +552,7 @@ static PyObject *crypt_jobs(PyObject *self, PyObject *args)
         Py_END_ALLOW_THREADS
         while (count--)
             PyBuffer_Release(&views[count]);
+        forget(jobs, sizeof jobs);
     }
     Py_RETURN_NONE;
 }
@@ -582,6 +584,7 @@ static PyObject *open_jobs(PyObject *self, PyObject *args)
             Py_XDECREF(digest);
             PyBuffer_Release(&views[n]);
         }
+        forget(jobs, sizeof jobs);
         if (failed) {
             Py_DECREF(digests);
             return NULL;

@@ -10,6 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from worker.cipher import openssl
+from worker.cipher.native import native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     # The same, and 32 bytes that are hashed before what comes out.
     Sealed = tuple[bytearray | memoryview, bytes, bytes, bytes]
 
-try:
-    from worker.cipher import _ige as _native  # type: ignore[attr-defined,unused-ignore] # where one is built
-except ImportError:
-    _native = None
 try:
     import tgcrypto as _tgcrypto
 except ImportError:
@@ -69,17 +66,17 @@ class Native(_TwoPasses):
     name: Name = "native"
 
     def encrypt(self, jobs: list[Job]) -> None:
-        _native.crypt(True, jobs)
+        native.crypt(True, jobs)
 
     def decrypt(self, jobs: list[Job]) -> None:
-        _native.crypt(False, jobs)
+        native.crypt(False, jobs)
 
 
 class NativeInOnePass(Native):
     """The extension on a processor that has instructions for the hash, too."""
 
     def open(self, jobs: list[Sealed]) -> list[bytes]:
-        digests: list[bytes] = _native.open(jobs)
+        digests: list[bytes] = native.open(jobs)
         return digests
 
 
@@ -107,8 +104,8 @@ class OneByOne(_TwoPasses):
 def available() -> dict[Name, Backend]:
     """What works on this machine, the fastest first."""
     found: list[Any] = []
-    if _native is not None and _native.supported("crypt"):
-        found.append(NativeInOnePass() if _native.supported("open") else Native())
+    if native is not None and native.supported("crypt"):
+        found.append(NativeInOnePass() if native.supported("open") else Native())
     if _tgcrypto is not None:
         found.append(OneByOne("tgcrypto", _tgcrypto.ige256_encrypt, _tgcrypto.ige256_decrypt))
     found.append(OneByOne("openssl", openssl.encrypt, openssl.decrypt))

@@ -6,18 +6,15 @@ import hashlib
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from worker.cipher.native import native
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-try:
-    from worker.cipher import _ige as _native  # type: ignore[attr-defined,unused-ignore] # where one is built
-except ImportError:
-    _native = None
 
 # What the extension takes at once: so many ranges of one length, whole chunks.
 SIDE_BY_SIDE = 16
 _CHUNK = 64
-_is_wide = _native is not None and _native.supported("hash")
+_is_wide = native is not None and native.supported("hash")
 
 
 def sha256_each(ranges: Sequence[memoryview]) -> list[bytes]:
@@ -26,7 +23,7 @@ def sha256_each(ranges: Sequence[memoryview]) -> list[bytes]:
     for length, alike in groupby(ranges, key=len):
         rest = list(alike)
         while _is_wide and length % _CHUNK == 0 and len(rest) >= SIDE_BY_SIDE:
-            digests += _native.hash(rest[:SIDE_BY_SIDE])
+            digests += native.hash(rest[:SIDE_BY_SIDE])
             rest = rest[SIDE_BY_SIDE:]
         digests += [hashlib.sha256(each).digest() for each in rest]
     return digests

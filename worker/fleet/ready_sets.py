@@ -47,6 +47,7 @@ class ReadySets:
         self._fetching: Claim | None = None
         self._in_flight = 0
         self._last_channel = 0
+        self._idle_since = process.clock.monotonic()
         self.obstacle: UserError | None = None
         self.look_again = asyncio.Event()
 
@@ -127,7 +128,9 @@ class ReadySets:
 
     async def _something_comes(self, resting: Sequence[int]) -> bool:
         """Whether somebody else is about to find work to be shared; what nobody proves any more is proven."""
-        if self.obstacle is not None:
+        waited = self._process.clock.monotonic() - self._idle_since
+        if self.obstacle is not None or waited > self._deps.settings.fleet.cycle_secs:
+            # What they find later is found by the next round.
             return False
         if await prove_some(self._deps, resting):
             return True
@@ -148,4 +151,5 @@ class ReadySets:
     def _ended(self, claim: Claim) -> None:
         self._leave_line(claim)
         self._in_flight -= 1
+        self._idle_since = self._process.clock.monotonic()
         self.look_again.set()

@@ -84,6 +84,8 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
     # One upload at a time has the whole line. The turn is waited for without the lock of the content, and
     # passed on before the last bytes have left: while they are confirmed and posted, the next set begins.
     async with (
+        # A copy that comes right behind finds the package, not somebody who is busy with it.
+        deps.lanes.hold(("copies", deps.account.id, fetched.content_hash)),
         deps.lanes.hold(("publish", deps.account.id)) as turn,
         only_publisher(deps, fetched.content_hash),
     ):

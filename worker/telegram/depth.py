@@ -4,8 +4,8 @@ Contract. The right depth is bandwidth times latency, and neither is known. The 
 long as doubling it made the transfer clearly faster it is doubled again, otherwise the step is taken back and
 tried once more after a while. A refusal halves it. Within the width no more parts are under way than the
 line at its best moves in the time of one and a moment more: a longer queue moves nothing faster, and whatever
-else the account asks would wait behind it. All of this is shared by the transfers of one account, data centre
-and direction.
+else the account asks would wait behind it. What was learned of the line is forgotten once a minute. All of
+this is shared by the transfers of one account, data centre and direction.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ _TRY_AGAIN_SECONDS = 20.0
 _NARROWED_SECONDS = 10.0
 # The queue that is kept, so that neither a hiccup nor the queue of the other direction leaves the line empty.
 _QUEUE_SECONDS = 0.15
-# The pace is taken over this long, since parts end in bursts; how much of the best one the next may miss.
+# The pace is taken over this long, since parts end in bursts.
 _PACE_SECONDS = 0.5
-_FADING = 0.9
 # When few parts are under way, the time of one shows. Both directions look at the same moments.
 _FEWEST, _LOOKED_AT = 2, 4
-_LOOK_EVERY, _LOOK_SOONEST = 300.0, 10.0
+_LOOK_EVERY, _LOOK_SOONEST = 60.0, 10.0
 
 
 class Depth:
@@ -82,26 +81,26 @@ class Depth:
         self._under_way += 1
         return self._clock()
 
-    def leave(self, entered: float, *, moved: bool) -> None:
-        """A part has ended; ``moved`` says whether it was transferred."""
+    def leave(self, entered: float, *, moved: bool, is_last: bool = False) -> None:
+        """A part has ended; ``moved`` says whether it was transferred. The last of a file may be small."""
         self._under_way -= 1
         if moved:
             now = self._clock()
             self._done += 1
             self._learn(now)
-            self._use.ended(now, now - entered, self._under_way)
+            self._use.ended(now, math.inf if is_last else now - entered, self._under_way)
         self._let_in()
 
     def narrow(self) -> None:
         """The server asks for patience."""
-        self._width = max(1, self.limit // 2)
+        self._width = max(1, min(self._width, self._use.enough) // 2)
         self._steady_until = self._clock() + _NARROWED_SECONDS
         self._widened = False
         self._measure_anew()
 
     def _learn(self, now: float) -> None:
         # One generation of parts tells what this width is worth.
-        if self._done < self._width:
+        if self._done < self._width or self._use.is_looking:
             return
         rate = self._done / max(now - self._since, 1e-6)
         before, self._rate_before = self._rate_before, rate
@@ -139,7 +138,7 @@ class _Use:
     """How many parts keep the line busy: its best pace times the time of a part that waits for no other."""
 
     def __init__(self, most: int, now: float) -> None:
-        self._most = self._enough = most
+        self._most = self.enough = most
         self._best_pace = 0.0
         self._alone = math.inf
         self._looked_at = now
@@ -147,8 +146,13 @@ class _Use:
         self.begins(now)
 
     @property
+    def is_looking(self) -> bool:
+        """Whether fewer parts than enough are under way, for a moment."""
+        return self._to_look_at > 0
+
+    @property
     def parts(self) -> int:
-        return _FEWEST if self._to_look_at else self._enough
+        return _FEWEST if self.is_looking else self.enough
 
     def begins(self, now: float) -> None:
         """After a while without any, the first part is about to leave."""
@@ -161,20 +165,20 @@ class _Use:
         self._alone = min(self._alone, duration)
         self._to_look_at = max(0, self._to_look_at - 1)
         seconds = now - self._since
-        if seconds < _PACE_SECONDS or self._to_look_at:
+        if seconds < _PACE_SECONDS or self.is_looking or self._alone == math.inf:
             return
         # Not what it moves just now: fewer under way move less, and that would be a way down without end.
-        self._best_pace = max(self._count / seconds, self._best_pace * _FADING)
+        self._best_pace = max(self._count / seconds, self._best_pace)
         enough = math.ceil(self._best_pace * (self._alone + max(self._alone, _QUEUE_SECONDS)))
-        self._enough = max(_FEWEST, min(enough, self._most))
+        self.enough = max(_FEWEST, min(enough, self._most))
         self._look_again(now, under_way)
         self.begins(now)
 
     def _look_again(self, now: float, under_way: int) -> None:
-        """The way may have become longer. Behind a queue that does not show: let it run dry for a moment."""
+        """The way may have become longer, or slower. Behind a queue that does not show: let it run dry."""
         longer = self._shortest > 2 * (self._alone + _QUEUE_SECONDS)
         due = now // _LOOK_EVERY > self._looked_at // _LOOK_EVERY
         if due or (longer and now - self._looked_at > _LOOK_SOONEST):
             self._looked_at = now
-            self._alone = math.inf
+            self._alone, self._best_pace = math.inf, 0.0
             self._to_look_at = under_way + _LOOKED_AT

@@ -11,6 +11,7 @@ import math
 import os
 import struct
 import time
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -222,9 +223,9 @@ class Line:
         self.is_greeted = True
         self.moved_at = self.used_at = now
         answer = body[_RESULT.size :]
-        if int.from_bytes(answer[:4], "little") == GzipPacked.ID:
-            answer = memoryview(gzip.decompress(tl_bytes(answer, 4)))
         try:
+            if int.from_bytes(answer[:4], "little") == GzipPacked.ID:
+                answer = memoryview(gzip.decompress(tl_bytes(answer, 4)))
             if int.from_bytes(answer[:4], "little") == raw.types.RpcError.ID:
                 code = int.from_bytes(answer[4:8], "little", signed=True)
                 text = bytes(tl_bytes(answer, 8)).decode(errors="replace")
@@ -232,6 +233,9 @@ class Line:
             return [(request, None if request.is_cancelled else request.call.read(answer), None)]
         except (FleetError, OSError) as error:
             return [(request, None, error)]
+        except (EOFError, zlib.error) as error:
+            told = RetryableError(f"{request.call.method}: the answer cannot be unpacked: {error}")
+            return [(request, None, told)]
 
     def _corrected(self, kind: int, message_id: int, body: memoryview) -> list[Answered]:
         """The server says why it refused a message unread; the message may be sent once more."""

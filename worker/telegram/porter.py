@@ -238,16 +238,22 @@ class Porter:
             except EnvelopeError as error:
                 self._drop(line, error)
         answered: list[tuple[Route, list[Answered]]] = []
-        for (line, packet), digest in zip(opened, open_all(jobs), strict=True):
-            if line not in line.route.lines:
-                continue
-            try:
-                answered.append((line.route, line.handle(packet, digest, now)))
-            except (EnvelopeError, LineLostError) as error:
-                self._drop(line, error)
-        in_order = verified([answer for _, answers in answered for answer in answers])
-        for route, answers in answered:
-            self._learn(route, [next(in_order) for _ in answers])
+        try:
+            for (line, packet), digest in zip(opened, open_all(jobs), strict=True):
+                if line not in line.route.lines:
+                    continue
+                try:
+                    answered.append((line.route, line.handle(packet, digest, now)))
+                except (EnvelopeError, LineLostError) as error:
+                    self._drop(line, error)
+            in_order = verified([answer for _, answers in answered for answer in answers])
+            for route, answers in answered:
+                self._learn(route, [next(in_order) for _ in answers])
+        except Exception:
+            # They are no longer under way, so nobody else tells those who wait. Nobody is told twice.
+            told = RetryableError("the packets could not be read")
+            self._answered += [(request, None, told) for _, answers in answered for request, _, _ in answers]
+            raise
         self._inbox.give_back(packets)
 
     def _learn(self, route: Route, answered: list[Answered]) -> None:

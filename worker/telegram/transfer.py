@@ -247,20 +247,23 @@ async def _in_depth(
     """
     own = asyncio.Semaphore(most)
 
-    def left(task: asyncio.Task[None], entered: float) -> None:
+    def left(task: asyncio.Task[None], entered: float, *, is_last: bool) -> None:
         own.release()
-        depth.leave(entered, moved=not task.cancelled() and task.exception() is None)
+        depth.leave(entered, moved=not task.cancelled() and task.exception() is None, is_last=is_last)
 
     try:
         async with asyncio.TaskGroup() as group:
             told = False
             for place, part in enumerate(parts):
-                if not told and len(parts) - place <= depth.limit:
+                is_last = place == len(parts) - 1
+                if not told and len(parts) - place <= min(most, depth.limit):
                     told = True
                     nearly_done()
                 await own.acquire()
                 entered = await depth.enter()
                 # A callback: a task that is cancelled before it began would not come to a ``finally``.
-                group.create_task(work(part)).add_done_callback(partial(left, entered=entered))
+                group.create_task(work(part)).add_done_callback(
+                    partial(left, entered=entered, is_last=is_last)
+                )
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

@@ -48,4 +48,4 @@ def test_a_processor_without_wide_registers_gives_the_same(monkeypatch):
 )
 def test_the_extension_refuses_what_it_cannot_hash_side_by_side(ranges):
     with pytest.raises((TypeError, ValueError)):
-        range_hashes._native.hash(ranges)
+        range_hashes.native.hash(ranges)

@@ -70,6 +70,36 @@ async def test_a_line_that_is_slowed_down_for_a_while_comes_back():
     assert line.moved - before >= 0.95 * 200
 
 
+@pytest.mark.parametrize("latency", [0.1, 0.2, 0.25, 0.3, 0.4])
+async def test_a_way_that_has_become_longer_is_filled_again(latency):
+    line = Line(per_second=60, latency=0.02, most=32)
+    await line.move(5)
+    line.latency = latency
+    await line.move(130)
+    before = line.moved
+    await line.move(30)
+    assert line.moved - before >= 0.8 * 30 * 60
+
+
+async def test_a_line_that_has_become_slower_keeps_no_longer_queue():
+    line = Line(per_second=200, latency=0.05)
+    await line.move(5)
+    line.per_second = 10
+    await line.move(130)
+    assert line.depth.limit <= 5
+
+
+async def test_the_small_last_part_of_a_file_does_not_count_as_the_time_of_one():
+    now = 0.0
+    depth = Depth(32, 8, clock=lambda: now)
+    for number in range(60):
+        entered, small = await depth.enter(), number % 5 == 4
+        now += 0.01 if small else 0.2
+        depth.leave(entered, moved=True, is_last=small)
+    assert depth.limit >= 2
+    assert depth._use._alone == pytest.approx(0.2)
+
+
 async def test_connections_that_are_slow_by_themselves_become_more():
     line = Line(per_second=1000, latency=0.05, per_line=5)
     await line.move(30)
