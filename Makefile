@@ -19,7 +19,7 @@ help: ## this list
 
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
-$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.py worker/cipher/_ige.c
+$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.py $(wildcard worker/cipher/_*.[ch])
 	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITABLE)' 2>/dev/null || \
 	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \

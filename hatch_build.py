@@ -1,4 +1,4 @@
-"""Compiles the AES extension while the package is built or installed, where there is a compiler.
+"""Compiles the extension while the package is built or installed, where there is a compiler.
 
 Without one, or for a processor that the source does not know, the package is complete all the same: the
 worker falls back to tgcrypto, and `worker doctor` says which cipher is in use. `python hatch_build.py`
