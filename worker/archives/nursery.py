@@ -141,11 +141,15 @@ class Nursery:
                 # Hanging up is what kills a child that still runs.
                 writer.close()
 
-    async def _fork(self) -> socket.socket:
-        """A channel to a fresh child."""
+    async def warm(self) -> None:
+        """Start the process ahead of the first job, which would wait for it."""
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 await self._start()
+
+    async def _fork(self) -> socket.socket:
+        """A channel to a fresh child."""
+        await self.warm()
         ours, theirs = socket.socketpair()
         with theirs:
             assert self._control is not None

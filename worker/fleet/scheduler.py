@@ -7,7 +7,7 @@ import contextlib
 import signal
 from typing import TYPE_CHECKING
 
-from worker.errors import UserError
+from worker.errors import FleetError, UserError
 from worker.fleet.account import Mode, Report, explain, run_account
 from worker.fleet.pausing import wake_when_told
 from worker.fleet.process import say_alive
@@ -42,6 +42,7 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
         asyncio.create_task(_keep_sweeping(process), name="sweep"),
         asyncio.create_task(keep_clean(process), name="clean up"),
         asyncio.create_task(wake_when_told(process), name="hear of people"),
+        asyncio.create_task(_warm(process), name="warm the parsers"),
         asyncio.create_task(
             listen(process.database.address, REQUESTS, lambda _: process.bell.ring(), process.clock),
             name="hear of requests",
@@ -55,6 +56,14 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
     finally:
         await _end(chores)
         await sweep_leftovers(process)
+
+
+async def _warm(process: Process) -> None:
+    try:
+        await process.nursery.warm()
+    except FleetError as error:
+        # Whoever needs them tries again, and says so.
+        log.warning("parsers.not_started", reason=str(error))
 
 
 async def _end(chores: list[asyncio.Task[None]]) -> None:
