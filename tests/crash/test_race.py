@@ -20,9 +20,9 @@ async def test_two_processes_held_at_the_point_of_upload_make_one_message(tmp_pa
 
         # Each stops itself right before it asks for the content's lock, with its own download done.
         held = "stop=lock.content:before:1"
-        pids = [
-            world.workers.start("run", "--once", "--account", phone, env=world.env(held)) for phone in PHONES
-        ]
+        # One set at a time: a process that is stopped while it claims another one holds up whoever claims.
+        env = world.env(held, WORKER_FLEET__SETS_IN_FLIGHT="1")
+        pids = [world.workers.start("run", "--once", "--account", phone, env=env) for phone in PHONES]
         for pid in pids:
             assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
         for pid in pids:
@@ -63,9 +63,8 @@ async def test_sigterm_drains_and_the_rest_is_done_by_the_next_run(tmp_path, dat
     async with open_world(tmp_path, database_url) as world:
         for _ in range(5):
             await world.post_archive(world.sources[0])
-        pid = world.workers.start(
-            "run", "--account", PHONES[0], env=world.env("stop=db.packages.stub:after:1")
-        )
+        env = world.env("stop=db.packages.stub:after:1", WORKER_FLEET__SETS_IN_FLIGHT="3")
+        pid = world.workers.start("run", "--account", PHONES[0], env=env)
         assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
         os.kill(pid, signal.SIGTERM)
         os.kill(pid, signal.SIGCONT)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
+# A Ctrl-C is meant for the worker, also while this one still imports.
 _START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.insert(0, sys.argv[1]); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
 )
 _ROOT = str(Path(__file__).resolve().parents[2])

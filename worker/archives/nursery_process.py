@@ -27,7 +27,11 @@ def main(control_fd: int) -> None:
     control = socket.socket(fileno=control_fd)
     _preload()
     nursery = _Nursery(control)
-    control.send(b"+")
+    try:
+        control.send(b"+")
+    except OSError:
+        # Whoever wanted parsers has ended meanwhile.
+        return
     nursery.serve()
 
 

@@ -28,7 +28,7 @@ from worker.telegram.envelope import EnvelopeError, open_all, seal_all
 from worker.telegram.inbox import TOGETHER, Inbox
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.route import Request, Route
-from worker.telegram.verifying import verified
+from worker.telegram.verifying import resolve, verified
 
 if TYPE_CHECKING:
     from worker.telegram.line import Answered
@@ -297,14 +297,4 @@ class Porter:
             answered, self._answered = self._answered, []
             # A loop that is closed has nobody left who waits.
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(_resolve, answered)
-
-
-def _resolve(answered: list[Answered]) -> None:
-    for request, result, error in answered:
-        if request.answer.done():
-            continue
-        if error is not None:
-            request.answer.set_exception(error)
-        else:
-            request.answer.set_result(result)
+                self._loop.call_soon_threadsafe(resolve, answered)

@@ -1,4 +1,4 @@
-"""Comparing file parts with the server's hashes, as many parts at once as came together."""
+"""What becomes of answers: file parts are compared with the server's hashes, then those who wait are told."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ def verified(answers: Sequence[Answered]) -> Iterator[Answered]:
             yield request, result.call.settle(result.data, [next(digests) for _ in own]), None
         except Exception as refused:  # noqa: BLE001 - whoever waits for these bytes is told, whatever it is
             yield request, None, refused
+
+
+def resolve(answered: list[Answered]) -> None:
+    """Give those who wait what came for them, in the loop that they wait in."""
+    for request, result, error in answered:
+        if request.answer.done():
+            continue
+        if error is not None:
+            request.answer.set_exception(error)
+        else:
+            request.answer.set_result(result)
