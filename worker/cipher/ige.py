@@ -46,21 +46,16 @@ class Backend(Protocol):
         ...
 
 
-class _TwoPasses:
-    """Opens messages by decrypting first and hashing then."""
-
-    def decrypt(self, jobs: list[Job]) -> None:
-        raise NotImplementedError
-
-    def open(self, jobs: list[Sealed]) -> list[bytes]:
-        self.decrypt([(buffer, key, iv) for buffer, key, iv, _ in jobs])
-        digests = [hashlib.sha256(secret) for _, _, _, secret in jobs]
-        for digest, (buffer, _, _, _) in zip(digests, jobs, strict=True):
-            digest.update(buffer)
-        return [digest.digest() for digest in digests]
+def _open_in_two_passes(backend: Backend, jobs: list[Sealed]) -> list[bytes]:
+    """Decrypt first, hash then."""
+    backend.decrypt([(buffer, key, iv) for buffer, key, iv, _ in jobs])
+    digests = [hashlib.sha256(secret) for _, _, _, secret in jobs]
+    for digest, (buffer, _, _, _) in zip(digests, jobs, strict=True):
+        digest.update(buffer)
+    return [digest.digest() for digest in digests]
 
 
-class Native(_TwoPasses):
+class Native:
     """The extension: releases the interpreter's lock, and copies nothing."""
 
     name: Name = "native"
@@ -71,6 +66,9 @@ class Native(_TwoPasses):
     def decrypt(self, jobs: list[Job]) -> None:
         native.crypt(False, jobs)
 
+    def open(self, jobs: list[Sealed]) -> list[bytes]:
+        return _open_in_two_passes(self, jobs)
+
 
 class NativeInOnePass(Native):
     """The extension on a processor that has instructions for the hash, too."""
@@ -80,7 +78,7 @@ class NativeInOnePass(Native):
         return digests
 
 
-class OneByOne(_TwoPasses):
+class OneByOne:
     """A backend that knows bytes objects only, one message at a time."""
 
     def __init__(
@@ -99,6 +97,9 @@ class OneByOne(_TwoPasses):
     def decrypt(self, jobs: list[Job]) -> None:
         for buffer, key, iv in jobs:
             buffer[:] = self._decrypt(bytes(buffer), key, iv)
+
+    def open(self, jobs: list[Sealed]) -> list[bytes]:
+        return _open_in_two_passes(self, jobs)
 
 
 def available() -> dict[Name, Backend]:
