@@ -47,8 +47,8 @@ class Plan:
     def size_for(self, peer: Peer, line: Line) -> int:
         """Less for those whose rate is the same whatever the size, where the whole file takes minutes."""
         whole = self.capped_size if line.mbps else self.size
-        if peer.is_sequential and line.rtt_ms >= FAR_MS:
-            whole //= 4
+        if peer.is_sequential:
+            whole //= 4 if line.rtt_ms >= FAR_MS else 2 if line.mbps else 1
         return min(whole, self.size // 16) if peer.is_slow else whole
 
     def lines(self) -> Iterator[Line]:
@@ -76,13 +76,19 @@ def measure_ceiling(size: int) -> float:
 
 
 def claim_memory(size: int) -> None:
-    """Have the system own this much memory before a case begins.
+    """Have the system own this much memory before a case begins, and half as much for files.
 
     A virtual machine hands memory that lies idle back to its host, and to get a page again costs ten times
-    as much as to fill it: whoever writes a file first would pay for that, and others would not.
+    as much as to fill it: whoever writes a file first would pay for that, and others would not. The system
+    takes the pages of a file from those that were one's last.
     """
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
     mmap.mmap(-1, size, flags=flags).close()
+    path, block = HOME / "claim", bytes(MIB)
+    with path.open("wb") as file:
+        for _ in range(size // 2 // MIB):
+            file.write(block)
+    path.unlink()
 
 
 def run_line(line: Line, plan: Plan, peers: tuple[Peer, ...], operations: tuple[str, ...]) -> list[Case]:
@@ -97,7 +103,7 @@ def run_line(line: Line, plan: Plan, peers: tuple[Peer, ...], operations: tuple[
         cases = []
         for operation, number in itertools.product(operations, range(plan.rounds)):
             for client, size, expected in clients:
-                claim_memory(3 * size)
+                claim_memory(2 * size)
                 before = server.cpu()
                 result = client.do(operation)
                 used = server.cpu() - before

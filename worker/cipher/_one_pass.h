@@ -8,31 +8,38 @@ static int has_sha(void)
     return has_aes() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & sha);
 }
 
-/* One chunk of 64 bytes into the hash of a lane. */
-WITH_SHA static inline __attribute__((always_inline)) void hash_chunk(lane *l, const unsigned char *chunk)
+/* Four of the rounds that take a chunk of 64 bytes into a hash; `words` are the last sixteen of its schedule. */
+WITH_SHA static inline __attribute__((always_inline)) void hash_rounds(
+    __m128i *abef, __m128i *cdgh, __m128i *words, const unsigned char *chunk, int four)
 {
     const __m128i big_endian = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+    __m128i *now = &words[four & 3], before = words[(four + 3) & 3], added;
+    if (four < 4) {
+        *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)chunk + four), big_endian);
+    } else {
+        added = _mm_alignr_epi8(before, words[(four + 2) & 3], 4);
+        added = _mm_add_epi32(_mm_sha256msg1_epu32(*now, words[(four + 1) & 3]), added);
+        *now = _mm_sha256msg2_epu32(added, before);
+    }
+    added = _mm_add_epi32(*now, _mm_load_si128((const __m128i *)CONSTANTS + four));
+    *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, added);
+    *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32(added, 0x0e));
+}
+
+/* One chunk into the hash of a lane. */
+WITH_SHA static void hash_chunk(lane *l, const unsigned char *chunk)
+{
     __m128i words[4], abef = l->abef, cdgh = l->cdgh;
 #pragma GCC unroll 16
-    for (int four = 0; four < CHUNK / 4; four++) {
-        __m128i *now = &words[four & 3], before = words[(four + 3) & 3], added;
-        if (four < 4) {
-            *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)chunk + four), big_endian);
-        } else {
-            added = _mm_alignr_epi8(before, words[(four + 2) & 3], 4);
-            added = _mm_add_epi32(_mm_sha256msg1_epu32(*now, words[(four + 1) & 3]), added);
-            *now = _mm_sha256msg2_epu32(added, before);
-        }
-        added = _mm_add_epi32(*now, _mm_load_si128((const __m128i *)CONSTANTS + four));
-        cdgh = _mm_sha256rnds2_epu32(cdgh, abef, added);
-        abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(added, 0x0e));
-    }
+    for (int four = 0; four < CHUNK / 4; four++)
+        hash_rounds(&abef, &cdgh, words, chunk, four);
     l->abef = _mm_add_epi32(l->abef, abef);
     l->cdgh = _mm_add_epi32(l->cdgh, cdgh);
 }
 
-/* Decrypt `chunks` of four blocks in each of `count` lanes, and hash as many, one chunk behind. A lane's chunk
- * is hashed between two blocks of all lanes, so that both kinds of instructions are always at hand. */
+/* Decrypt `chunks` of four blocks in each of `count` lanes, and hash as many, one chunk behind. While a block of
+ * all lanes is decrypted, a chunk of one of them is hashed: four rounds of the one after a round of the other, so
+ * that both kinds of instructions are always at hand. */
 #define OPEN(name, count)                                                                               \
     WITH_SHA static void name(lane **lanes, size_t chunks)                                              \
     {                                                                                                   \
@@ -43,21 +50,29 @@ WITH_SHA static inline __attribute__((always_inline)) void hash_chunk(lane *l, c
         }                                                                                               \
         for (size_t i = 0; i < chunks; i++)                                                             \
             _Pragma("GCC unroll 4") for (int b = 0; b < CHUNK / BLOCK; b++) {                           \
+                lane *hashed = lanes[b < count ? b : 0];                                                \
+                const unsigned char *chunk = hashed->unhashed + i * CHUNK;                              \
+                __m128i words[4], abef = hashed->abef, cdgh = hashed->cdgh;                             \
                 for (int n = 0; n < count; n++) {                                                       \
                     given[n] = _mm_loadu_si128((const __m128i *)lanes[n]->at + i * 4 + b);              \
                     state[n] = _mm_xor_si128(_mm_xor_si128(given[n], mixed[n]), lanes[n]->keys[0]);     \
                 }                                                                                       \
-                for (int r = 1; r < ROUNDS - 1; r++)                                                    \
-                    for (int n = 0; n < count; n++)                                                     \
+                _Pragma("GCC unroll 16") for (int r = 1; r <= CHUNK / 4; r++) {                         \
+                    if (b < count)                                                                      \
+                        hash_rounds(&abef, &cdgh, words, chunk, r - 1);                                 \
+                    for (int n = 0; r < ROUNDS - 1 && n < count; n++)                                   \
                         state[n] = _mm_aesdec_si128(state[n], lanes[n]->keys[r]);                       \
-                for (int n = 0; n < count; n++) {                                                       \
-                    state[n] = _mm_aesdeclast_si128(state[n], lanes[n]->keys[ROUNDS - 1]);              \
-                    mixed[n] = _mm_xor_si128(state[n], added[n]);                                       \
-                    added[n] = given[n];                                                                \
-                    _mm_storeu_si128((__m128i *)lanes[n]->at + i * 4 + b, mixed[n]);                    \
+                    for (int n = 0; r == ROUNDS - 1 && n < count; n++) {                                \
+                        state[n] = _mm_aesdeclast_si128(state[n], lanes[n]->keys[r]);                   \
+                        mixed[n] = _mm_xor_si128(state[n], added[n]);                                   \
+                        added[n] = given[n];                                                            \
+                        _mm_storeu_si128((__m128i *)lanes[n]->at + i * 4 + b, mixed[n]);                \
+                    }                                                                                   \
                 }                                                                                       \
-                if (b < count)                                                                          \
-                    hash_chunk(lanes[b], lanes[b]->unhashed + i * CHUNK);                               \
+                if (b < count) {                                                                        \
+                    hashed->abef = _mm_add_epi32(hashed->abef, abef);                                   \
+                    hashed->cdgh = _mm_add_epi32(hashed->cdgh, cdgh);                                   \
+                }                                                                                       \
             }                                                                                           \
         for (int n = 0; n < count; n++) {                                                               \
             lanes[n]->mixed = mixed[n];                                                                 \

@@ -46,7 +46,7 @@ class Inspected:
 
     @property
     def marks(self) -> list[str]:
-        marks = set(self.examination.listing.marks)
+        marks = set(self.examination.listing.candid_marks)
         if not self.complete:
             marks.add(Mark.INCOMPLETE)
         return sorted(marks)

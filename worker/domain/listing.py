@@ -24,6 +24,7 @@ class Mark(StrEnum):
     TIME_LIMIT = "time-limit"
     MEMORY_LIMIT = "memory-limit"
     CRASHED = "parser-crashed"
+    UNVERIFIED = "unverified"  # some bytes were compared with nothing: damage in them has no other mark
 
 
 class Entry(NamedTuple):
@@ -68,6 +69,11 @@ class Listing:
     marks: frozenset[Mark]
     notes: tuple[str, ...] = ()
     unchecked: tuple[tuple[Unchecked, int], ...] = ()
+
+    @property
+    def candid_marks(self) -> frozenset[Mark]:
+        """The marks, and one that says if their absence proves little. Most formats leave something open."""
+        return self.marks | {Mark.UNVERIFIED} if self.unchecked else self.marks
 
 
 class Evidence(StrEnum):

@@ -50,11 +50,15 @@ class Inbox:
         return max(0.0, self._since + _HOLD_SECONDS - now) if self._parts else None
 
     def due(self, now: float, *, more: bool) -> list[Packet]:
-        """What is to be opened now; ``more`` says whether other parts are on their way."""
-        packets, self._small = self._small, []
+        """What is to be opened now; ``more`` says whether other parts are on their way.
+
+        The parts come first. Behind a small packet they would not all be carried side by side.
+        """
+        packets: list[Packet] = []
         if self.is_full or (self._parts and not (more and self.patience(now))):
-            packets += self._parts
-            self._parts = []
+            packets, self._parts = self._parts, packets
+        packets += self._small
+        self._small = []
         return packets
 
     def give_back(self, packets: list[Packet]) -> None:

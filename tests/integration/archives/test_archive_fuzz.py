@@ -1,7 +1,7 @@
 """Damage every sample; the answer must come, in time, and must be honest.
 
-A damage is marked, or it provably changes nothing, or it lies in bytes that the intact archive's own listing counts as
-``unchecked``. Then the listing is the intact one, but for names where the format keeps no checksum of names; and the
+A damaged archive always has a mark. It is one that the intact archive has not, or the damage provably changes nothing, or
+it lies in bytes that the intact archive's own listing counts as ``unchecked`` and is marked for. Then the listing is the intact one, but for names where the format keeps no checksum of names; and the
 format's own program, where it is installed, notices nothing either, unless it alone can unpack those bytes.
 
 ``FUZZ_SECONDS`` is the time box (20 s unless told). ``FUZZ_SECONDS=0`` means no box: all 50 cuts and all 500
@@ -133,6 +133,7 @@ async def fuzz(nursery, sample, damages, judge, deadline):
     async def one(damage, damaged):
         complete, result = await memory_sets.examined(nursery, damaged, PATIENT)
         assert not result.listing.marks & NEVER, (damage, result.listing.notes)
+        assert result.listing.candid_marks or not complete, damage
         return await asyncio.to_thread(judge, sample, damage, damaged, complete, result.listing)
 
     verdicts = Counter()
