@@ -154,11 +154,8 @@ async def test_an_upload_whose_source_is_gone_takes_back_what_it_sent_and_fails_
     assert upload["state"] == "abandoned"
 
 
-async def test_messages_that_no_row_knows_are_adopted_and_a_persons_copy_is_only_reported(world):
-    await world.post_archive(world.sources[0], size=5 * MIB // 2)
-    path = await world.post_archive(world.sources[0])
-    await world.drain(*ONE)
-    # A backup from before the uploads is restored.
+async def _restore_backup(world) -> None:
+    """A backup from before the uploads takes the database's place."""
     for table in (
         "previews",
         "package_files",
@@ -170,6 +167,25 @@ async def test_messages_that_no_row_knows_are_adopted_and_a_persons_copy_is_only
         await world.fetch(f"DELETE FROM {table}")
     await world.fetch("UPDATE archive_sets SET state = 'ready', package_id = NULL")
     await world.fetch("DELETE FROM packages")
+
+
+async def test_a_run_on_an_older_database_publishes_nothing_twice(world):
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    await world.post_archive(world.sources[0])
+    await world.drain()
+    before = await _standing(world)
+    await _restore_backup(world)
+    await world.drain()
+    assert await _standing(world) == before
+    assert await _states(world) == ["indexed", "indexed"]
+    await world.check_invariants()
+
+
+async def test_messages_that_no_row_knows_are_adopted_and_a_persons_copy_is_only_reported(world):
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    path = await world.post_archive(world.sources[0])
+    await world.drain(*ONE)
+    await _restore_backup(world)
     listed = await world.admin.messages(world.destination)
     (caption,) = [message["text"] for message in listed if message["file_name"] == path.name]
     await world.admin.post_document(world.destination, path, "copy.zip", caption=caption, by=B)
@@ -202,6 +218,7 @@ async def test_a_dry_run_says_what_it_would_do_and_changes_nothing(world):
     assert await _dump(world) == before
     assert await world.admin.messages(world.destination) == ledger
     assert found["counts"]["claim"] == {"to be released": 1}
+    assert found["counts"]["space"] == {"to be given back": 1}
     assert found["counts"]["run"] == {"to be closed": 1}
     assert found["counts"]["upload"] == {"to be finished": 1}
     (upload,) = [item["outcome"] for item in found["listed"] if item["kind"] == "upload"]

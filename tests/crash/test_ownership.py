@@ -148,6 +148,47 @@ async def test_four_workers_with_four_accounts_each_do_work(tmp_path, database_u
         await world.check_invariants()
 
 
+async def test_four_workers_that_run_once_share_four_accounts(tmp_path, database_url):
+    async with open_world(tmp_path, database_url, phones=FOUR) as world:
+        await world.admin.add_rule(UPLOAD, "delay", seconds=0.5, count=0)
+        for number in range(40):
+            await world.post_archive(world.sources[number % 2])
+        addresses = [f"127.0.0.{number}" for number in range(11, 15)]
+        pids = [_start(world, address, "--once") for address in addresses]
+        ends = [await asyncio.to_thread(world.workers.wait, pid) for pid in pids]
+        assert ends == [{"exit": 0}] * 4
+        sends = Counter(call["address"] for call in await world.admin.calls("messages.sendMedia"))
+        assert set(sends) == set(addresses), sends
+        assert sum(sends.values()) == 40
+        assert await world.unfinished() == {}
+        await world.check_invariants()
+
+
+async def test_a_worker_that_runs_once_yields_to_one_that_comes_and_ends_with_it(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        for _ in range(12):
+            await world.post_archive(world.sources[0])
+        rule = await world.admin.add_rule(UPLOAD, "delay", seconds=0.5, count=0)
+        first = _start(world, HERE, "--once")
+        await _until_hit(world, rule)
+        second = _start(world, THERE, "--once")
+        for pid in (first, second):
+            assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
+        sends = Counter(call["address"] for call in await world.admin.calls("messages.sendMedia"))
+        assert set(sends) == {HERE, THERE}, sends
+        assert await world.unfinished() == {}
+        await world.check_invariants()
+
+
+async def test_a_worker_that_runs_once_does_not_wait_for_an_only_account(tmp_path, database_url):
+    async with open_world(tmp_path, database_url, phones=FOUR[:1]) as world:
+        owner = _start(world, HERE)
+        await _until(world, "SELECT count(worker_id) = 1 FROM accounts")
+        assert await world.run("run", "--once") == {"exit": 0}
+        assert "another worker runs it" in world.workers.logs[-1].read_text()
+        await _stop(world, owner)
+
+
 async def test_accounts_move_to_a_worker_that_joins_and_back_when_it_dies(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         first = _start(world, HERE)

@@ -125,6 +125,7 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
     findings.add(Kind.RUN, "to be closed" if dry_run else "closed", swept.runs_closed)
     findings.add(Kind.CLAIM, "to be released" if dry_run else "released", swept.claims_released)
     findings.add(Kind.FOLDER, "to be removed" if dry_run else "removed", swept.folders_removed)
+    findings.add(Kind.SPACE, "to be given back" if dry_run else "given back", swept.reservations_dropped)
     return findings
 
 

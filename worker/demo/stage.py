@@ -130,7 +130,7 @@ class _Builder:
         return int((await self.admin.create_channel(title, **options))["channel_id"])
 
     async def _fill_models(self, channel: int) -> int:
-        """Kits, a 7z, a picture and an archive in one album, a RAR set as an album, and a file too large."""
+        """Kits (one of them twice), a 7z with its picture in an album, a RAR set in another, a file too large."""
         (first,) = await self._post(channel, "kit 1", caption="#starter the first kit")
         for number in range(2, 5):
             await self._post(channel, f"kit {number}", caption=f"#kits no. {number}")
@@ -139,6 +139,7 @@ class _Builder:
         await self._post(channel, "7z", grouped_id=71)
         await self._post(channel, "rar set", grouped_id=72)
         await self._post(channel, "oversized")
+        await self._post(channel, "kit 2", caption="once more, for those who missed it")
         return first
 
     async def _fill_vault(self, channel: int, first_kit: int) -> None:

@@ -23,6 +23,7 @@ from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.account import Extent, recover_account
 from worker.recovery.findings import Findings
+from worker.recovery.strays import settle_strays
 from worker.store import accounts, channels, proxies, sets, workers
 from worker.store.account_secrets import forget_key, keep_key
 from worker.telegram.connections import TransferBounds
@@ -67,7 +68,7 @@ async def run_account(process: Process, account: Account, mode: Mode) -> Report:
             process.database, process.clock, process.settings.lease, account.id, process.worker_id
         ) as lease:
             if lease is None:
-                return Report(account.id, "elsewhere", "another worker runs it")
+                return elsewhere(account.id)
             return await _run_leased(process, account, lease, mode)
 
 
@@ -184,7 +185,7 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
-    obstacle = None
+    obstacle, looked = None, False
     rounds = Rounds(process, deps, once=mode.once)
     findings = Findings()
     while True:
@@ -198,6 +199,11 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
         else:
             findings.merge(await recover_account(deps, mode.recovery))
         if mode.new_work and not resting:
+            if not looked:
+                # One looks, and the others wait for that: nothing may be published that is there already.
+                async with process.looking_at_destinations:
+                    await settle_strays(deps, findings, process.destinations_seen, newest=True)
+                looked = True
             obstacle = await rounds.run()
         if mode.once or process.stopping.is_set():
             return Report(deps.account.id, "finished", str(obstacle or ""), findings=findings)
@@ -212,6 +218,11 @@ async def _until_next_round(process: Process, deps: Deps) -> float:
     """A pause that ends by itself should not last a cycle longer."""
     left = [pause.seconds_left for pause in await process.pauses.pauses() if pause.seconds_left]
     return min(deps.settings.fleet.cycle_secs, *left) if left else deps.settings.fleet.cycle_secs
+
+
+def elsewhere(account_id: int) -> Report:
+    """No run, since it is not this worker's turn."""
+    return Report(account_id, "elsewhere", "another worker runs it")
 
 
 def explain(account_id: int, error: BaseException) -> Report:

@@ -1,4 +1,4 @@
-"""Going on at once when a person ends a pause or wants a set tried again.
+"""Going on at once when a person ends a pause or wants a set tried again, or when workers share anew.
 
 Without the announcement, the next round finds out.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError
 from worker.log import get_logger
-from worker.store.notifications import FLOW, RETRY, listen
+from worker.store.notifications import FLOW, RETRY, SHARES, listen
 
 if TYPE_CHECKING:
     from worker.fleet.process import Process
@@ -19,12 +19,17 @@ log = get_logger(__name__)
 
 
 async def wake_when_told(process: Process) -> None:
-    """Wake the accounts when a set is to be tried again or a pause is over, until cancelled."""
+    """Wake the accounts when a set is to be tried again or a pause is over, until cancelled.
+
+    The shift is woken when another worker wants accounts or yields some.
+    """
     told = asyncio.Event()
 
     def heard(what: str) -> None:
         if what == RETRY:
             process.wake.ring()
+        elif what == SHARES:
+            process.company.ring()
         else:
             told.set()
 

@@ -59,8 +59,13 @@ class Process:
     bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    # The destinations in which nothing newer than the database knows is left to find, and who looks there.
+    destinations_seen: set[int] = field(default_factory=set)
+    looking_at_destinations: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Rings when something was posted, a pause is over, or the process stops.
     wake: Bell = field(default_factory=Bell)
+    # Rings when another worker wants its share of the accounts, or has yielded some.
+    company: Bell = field(default_factory=Bell)
 
     def stop(self) -> None:
         """Begin nothing new."""

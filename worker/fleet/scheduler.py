@@ -8,13 +8,14 @@ import signal
 from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
-from worker.fleet.account import Mode, Report, explain, run_account
+from worker.fleet.account import Mode, Report, elsewhere, explain, run_account
 from worker.fleet.pausing import wake_when_told
 from worker.fleet.process import say_alive
 from worker.fleet.shift import Shift
 from worker.fleet.upkeep import keep_clean
 from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
+from worker.store import workers
 from worker.store.accounts import ready_accounts
 from worker.store.channels import has_destination
 from worker.store.notifications import listen
@@ -30,10 +31,9 @@ log = get_logger(__name__)
 
 
 async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) -> list[Report]:
-    """Work with the ready accounts (or only with those of these phone numbers) concurrently.
+    """Work with this worker's share of the ready accounts (or only with those of these phone numbers).
 
-    Once: with every account that no other worker runs. Otherwise with this worker's share of them, which
-    changes as workers come and go.
+    The share changes as workers come and go. Recovery alone asks for every account that nobody runs.
     """
     if mode.recovery.dry_run:
         return await _run_once(process, mode, await _choose(process, mode, only))
@@ -50,9 +50,12 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
     ]
     try:
         chosen = await _choose(process, mode, only)
-        if mode.once:
+        if not mode.new_work:
             return await _run_once(process, mode, chosen)
-        return await _run_shift(process, mode, only)
+        reports = await _run_shift(process, mode, only)
+        missed = [account.id for account in chosen if mode.once and account.id not in reports]
+        reports |= {account_id: elsewhere(account_id) for account_id in missed}
+        return [reports[account_id] for account_id in sorted(reports)]
     finally:
         await _end(chores)
         await sweep_leftovers(process)
@@ -105,14 +108,18 @@ async def _run_once(process: Process, mode: Mode, chosen: list[Account]) -> list
     ]
 
 
-async def _run_shift(process: Process, mode: Mode, only: Collection[str]) -> list[Report]:
+async def _run_shift(process: Process, mode: Mode, only: Collection[str]) -> dict[int, Report]:
     # A worker that is bound to certain accounts takes no share of the others.
     process.shares_accounts = not only
     await say_alive(process)
+    if process.shares_accounts:
+        await workers.ask_to_share(process.database)
     shift = Shift(process, mode, only)
     with _signals(process, shift.cancel):
         await shift.work()
-    return [shift.reports[account_id] for account_id in sorted(shift.reports)]
+    process.shares_accounts = False
+    await say_alive(process)
+    return shift.reports
 
 
 async def sweep_leftovers(process: Process) -> Swept:

@@ -1,21 +1,27 @@
-"""The accounts that this process runs at present: taken, yielded and taken again as workers come and go."""
+"""The accounts that this process runs at present: taken, yielded and taken again as workers come and go.
+
+Contract. ``run`` lasts until the process stops. ``run --once`` lasts until each account has been brought to
+the end of its work since the shift began, by whichever worker, or runs at a worker that need not yield it. It
+goes by the accounts' locks: what a dead worker held is taken at once, not when its silence is noticed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from worker.domain.shares import fair_share, preferred
 from worker.errors import FleetError
-from worker.fleet.account import Mode, Report, explain, run_account
+from worker.fleet.account import Mode, Report, elsewhere, explain, run_account
 from worker.log import get_logger
-from worker.store.roster import SharedOut, shared_out
+from worker.store import workers
+from worker.store.roster import Moment, SharedOut, finished_since, shared_out, this_moment
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from worker.fleet.bell import Ring
     from worker.fleet.process import Process
     from worker.store.accounts import Account
 
@@ -32,7 +38,7 @@ class _Running:
 
 
 class Shift:
-    """Runs accounts until the process stops. One account's end, whatever its reason, is nobody else's."""
+    """Runs accounts. One account's end, whatever its reason, is nobody else's."""
 
     def __init__(self, process: Process, mode: Mode, only: Collection[str] = ()) -> None:
         self._process = process
@@ -45,9 +51,13 @@ class Shift:
     async def work(self) -> None:
         """Look at regular intervals who runs what, and take or yield accounts accordingly."""
         try:
+            began = await this_moment(self._process.database) if self._mode.once else None
             while not self._process.stopping.is_set():
-                await self._look()
-                await self._until_something_happens()
+                company = self._process.company.next_ring()
+                view = await self._look(began)
+                if self._mode.once and self._is_over(view):
+                    return
+                await self._until_something_happens(company)
             self._let_go(list(self._running))
             while self._running:
                 await asyncio.wait([running.task for running in self._running.values()])
@@ -64,14 +74,18 @@ class Shift:
         for running in self._running.values():
             running.task.cancel()
 
-    async def _look(self) -> None:
-        self._collect()
-        silent = self._process.settings.lease.lease_secs
+    async def _look(self, began: Moment | None) -> SharedOut | None:
+        """Take and yield; how the accounts that are left to work with are shared out, if that is known."""
+        yielded = self._collect()
         try:
-            view = await shared_out(self._process.database, silent_seconds=silent)
+            if yielded:
+                await workers.ask_to_share(self._process.database)
+            view = await self._view(began)
         except FleetError as error:
+            if self._mode.once and not self._running and not self.reports:
+                raise
             log.warning("accounts.unknown", reason=str(error))
-            return
+            return None
         ready = {account.id for account, _ in view.accounts}
         self._let_go([account_id for account_id in self._running if account_id not in ready])
         wanted = self._wanted(view)
@@ -80,6 +94,31 @@ class Shift:
             self._let_go(staying[wanted:])
         for account in self._candidates(view)[: max(0, wanted - len(staying))]:
             self._take(account)
+        return view
+
+    async def _view(self, began: Moment | None) -> SharedOut:
+        database, silent = self._process.database, self._process.settings.lease.lease_secs
+        view = await shared_out(database, silent_seconds=silent, locked=began is not None)
+        if began is None:
+            return view
+        done = self._done() | await finished_since(database, began)
+        still = [each for each in view.accounts if each[0].id in self._running or each[0].id not in done]
+        return replace(view, accounts=still)
+
+    def _done(self) -> set[int]:
+        """The accounts that this process has worked with, whatever came of it."""
+        return {number for number, report in self.reports.items() if report.outcome != "elsewhere"}
+
+    def _is_over(self, view: SharedOut | None) -> bool:
+        """Whether nothing is left to run once, nor to wait for."""
+        if self._running or view is None:
+            return not self._running
+        mine = [each for each in view.accounts if not self._only or each[0].phone in self._only]
+        if any(holder in (None, self._process.worker_id) for _, holder in mine):
+            return False
+        # The others yield until everyone has a share. Who has had something already does not wait for more.
+        to_share = [holder for _, holder in mine if holder in view.sharers]
+        return bool(self._only or self._done() or len(to_share) < len(view.sharers))
 
     def _wanted(self, view: SharedOut) -> int:
         me = self._process.worker_id
@@ -128,28 +167,34 @@ class Shift:
                 log.info("account.yielded", account=account_id)
                 running.process.stop()
 
-    def _collect(self) -> None:
-        """Take down how the accounts ended whose work is over."""
+    def _collect(self) -> bool:
+        """Take down how the accounts ended whose work is over; whether one of them is for others now."""
+        yielded = False
         for account_id, running in list(self._running.items()):
             if running.task.done():
                 del self._running[account_id]
-                report = self.reports[account_id] = _report_of(account_id, running.task)
+                report = _report_of(account_id, running.task)
+                if report.outcome == "stopped" and not self._process.stopping.is_set():
+                    report, yielded = elsewhere(account_id), True
+                self.reports[account_id] = report
                 settings = self._process.settings.lease
                 failed = report.outcome in ("failed", "bug", "lost")
                 wait = _RETRY_ACCOUNT_SECONDS if failed else settings.heartbeat_secs
                 self._not_before[account_id] = self._process.clock.monotonic() + wait
+        return yielded
 
-    async def _until_something_happens(self) -> None:
-        stopping = asyncio.ensure_future(self._process.stopping.wait())
-        with contextlib.suppress(TimeoutError):
-            try:
-                await asyncio.wait(
-                    [stopping, *(running.task for running in self._running.values())],
-                    timeout=self._process.settings.lease.heartbeat_secs,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-            finally:
-                stopping.cancel()
+    async def _until_something_happens(self, company: Ring) -> None:
+        longest = self._process.settings.lease.heartbeat_secs
+        signs = [
+            asyncio.ensure_future(self._process.stopping.wait()),
+            asyncio.ensure_future(company.within(longest)),
+        ]
+        try:
+            accounts = (running.task for running in self._running.values())
+            await asyncio.wait([*signs, *accounts], timeout=longest, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for sign in signs:
+                sign.cancel()
 
 
 def _report_of(account_id: int, task: asyncio.Task[Report]) -> Report:

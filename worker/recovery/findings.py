@@ -19,6 +19,7 @@ class Kind(StrEnum):
     RUN = "runs of dead workers"
     CLAIM = "claims of dead workers"
     FOLDER = "files of dead workers"
+    SPACE = "disk space promised to dead workers"
     UPLOAD = "begun uploads"
     PACKAGE = "packages"
     MESSAGE = "messages"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.store.disk import sweep_reservations
+from worker.store.disk import dead_reservations, sweep_reservations
 from worker.store.sets import dead_claims, release_dead_claims, unfinished_among
 from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
 
@@ -40,4 +40,9 @@ async def look_at_leftovers(database: Database, workspace: Workspace, *, silent_
     silent = await silent_workers(database, silent_seconds)
     mine = workspace.others()
     dead = {*await dead_among(database, mine), *(worker for worker in mine if worker in silent)}
-    return Swept(await open_runs_of(database, silent), await dead_claims(database, silent), len(dead))
+    return Swept(
+        await open_runs_of(database, silent),
+        await dead_claims(database, silent),
+        len(dead),
+        await dead_reservations(database, silent),
+    )

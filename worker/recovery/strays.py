@@ -25,19 +25,27 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 # More strays than this are a database that was lost; rebuilding it is another command's work.
 _MOST = 10_000
+# So much of a destination is read before anything new is published there: some minutes at Telegram's pace.
+_PAGES_AT_START = 100
 
 
-async def settle_strays(deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool) -> None:
+async def settle_strays(
+    deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool = False, newest: bool = False
+) -> None:
     """Read every destination this account can see and settle what carries a marker and has no row.
 
-    ``seen`` are the channels that another account of this process reads or has read.
+    ``seen`` are the channels that another account of this process reads or has read. ``newest`` reads only
+    what is above all that the database knows: there is something if an older database was restored, and
+    it would be published a second time.
     """
     for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
         if destination.channel_id in seen:
             continue
         seen.add(destination.channel_id)
         try:
-            for found in marked_sets(await _strays_in(deps, destination)):
+            start = await adoption.newest_known(deps.database, destination.channel_id) if newest else 0
+            pages = _PAGES_AT_START if newest else None
+            for found in marked_sets(await _strays_in(deps, destination, start, pages)):
                 await _settle(deps, findings, destination, found, dry_run=dry_run)
         except NoAccessError as error:
             seen.remove(destination.channel_id)
@@ -46,10 +54,17 @@ async def settle_strays(deps: Deps, findings: Findings, seen: set[int], *, dry_r
                 await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
 
 
-async def _strays_in(deps: Deps, destination: ReadableDestination) -> list[MarkedMessage]:
+async def _strays_in(
+    deps: Deps, destination: ReadableDestination, cursor: int, pages: int | None
+) -> list[MarkedMessage]:
     strays: list[MarkedMessage] = []
-    cursor = 0
+    read = 0
     while len(strays) < _MOST and (page := await deps.gateway.page_after(destination.ref, cursor)):
+        if read == pages:
+            remedy = "run: worker recover"
+            log.warning("destination.not_read_to_its_end", channel=destination.title, remedy=remedy)
+            break
+        read += 1
         last = page[-1]
         cursor = last.message_id if isinstance(last, Message) else last
         marked = [found for item in page if (found := marked_message(item)) is not None]

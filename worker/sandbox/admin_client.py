@@ -123,6 +123,12 @@ class SandboxAdmin:
         """Return the channel's invitation link."""
         return str(await self.do("invite_link", channel_id=channel_id))
 
+    async def replace_document(self, channel_id: int, message_id: int, document_id: int) -> None:
+        """Edit a message so that it shows this document, which was posted somewhere before."""
+        await self.do(
+            "replace_document", channel_id=channel_id, message_id=message_id, document_id=document_id
+        )
+
     async def delete_messages(self, channel_id: int, ids: list[int]) -> dict[str, Any]:
         """Return ``{"deleted": [ids that were there]}``."""
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
@@ -147,6 +153,10 @@ class SandboxAdmin:
 
     async def join(self, channel_id: int, phone: str, *, admin: bool = False) -> None:
         await self.do("join", channel_id=channel_id, phone=phone, admin=admin)
+
+    async def archive_chat(self, channel_id: int, phone: str) -> None:
+        """Move the chat to the archive in this account's list."""
+        await self.do("archive_chat", channel_id=channel_id, phone=phone)
 
     async def set_noforwards(self, channel_id: int, noforwards: bool) -> None:
         await self.do("set_noforwards", channel_id=channel_id, noforwards=noforwards)

@@ -20,7 +20,7 @@ def why(found: ListedSet, standard_limit: int | None = None) -> str:
     """
     reason = found.reason or ""
     words = {
-        "collecting": reason or "waits for more of its parts",
+        "collecting": _flood_wait(found) or reason or "waits for more of its parts",
         "ready": _why_ready(found, standard_limit),
         "claimed": f"{found.worker or 'an account'} works on it",
         "published": f"package {found.package_id}, metadata pending",
@@ -33,17 +33,21 @@ def why(found: ListedSet, standard_limit: int | None = None) -> str:
 
 def _why_ready(found: ListedSet, standard_limit: int | None) -> str:
     if found.sender is not None:
-        told = f": {found.reason}" if found.reason else ""
-        return f"{found.sender} has begun to publish it{told}"
+        told = _flood_wait(found) or found.reason
+        return f"{found.sender} has begun to publish it" + (f": {told}" if told else "")
     if not found.is_enabled:
         return f"{found.channel} is disabled"
     if not found.readers:
         return f"no account that is logged in reads {found.channel}"
     if found.wait_seconds <= 0:
         return _why_next(found, standard_limit)
-    if found.reason and _FLOOD.search(found.reason):
+    return _flood_wait(found) or f"{found.reason or 'waits'} (again at {_clock(found)})"
+
+
+def _flood_wait(found: ListedSet) -> str | None:
+    if found.wait_seconds > 0 and found.reason and _FLOOD.search(found.reason):
         return f"flood wait until {_clock(found)}"
-    return f"{found.reason or 'waits'} (again at {_clock(found)})"
+    return None
 
 
 def _why_next(found: ListedSet, standard_limit: int | None) -> str:

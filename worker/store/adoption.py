@@ -54,6 +54,14 @@ async def known_messages(database: Database, channel_id: int, message_ids: Seque
         return set(rows.scalars())
 
 
+async def newest_known(database: Database, channel_id: int) -> int:
+    """The id of the newest message of any package in this destination."""
+    # Relies on package_parts_message_key.
+    query = text("SELECT max(message_id) FROM package_parts WHERE dest_channel_id = :channel")
+    async with database.reading() as connection:
+        return (await connection.execute(query, {"channel": channel_id})).scalar_one() or 0
+
+
 async def adopt_package(database: Database, found: MarkedSet, channel_id: int) -> int | None:
     """Write down a complete package with its parts and files; None if the content is known meanwhile.
 

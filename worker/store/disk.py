@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from uuid import UUID
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -123,6 +124,21 @@ async def release(database: Database, claim: Claim) -> None:
                 """),
                 {"volume": volume},
             )
+
+
+async def dead_reservations(database: Database, silent: list[UUID]) -> int:
+    """How many rows ``sweep_reservations`` would remove once these workers are known to have ended."""
+    query = text("""
+        SELECT count(*) FROM disk_reservations r JOIN archive_sets s ON s.id = r.set_id
+        LEFT JOIN workers w ON w.id = s.claim_worker_id
+        WHERE NOT (s.state = 'claimed' AND s.fence IS NOT DISTINCT FROM r.fence
+                   AND w.stopped_at IS NULL AND NOT coalesce(w.id = ANY(:silent), false))
+          AND NOT (s.state = 'ready' AND r.fence IS NULL
+                   AND r.reserved_at > fleet_now() - :asked * interval '1 second')
+    """)
+    async with database.reading() as connection:
+        values = {"silent": silent, "asked": _ASKED_SECONDS}
+        return int((await connection.execute(query, values)).scalar_one())
 
 
 async def sweep_reservations(database: Database) -> int:

@@ -26,6 +26,8 @@ FLOW = "fleet_flow"
 """Blocks, pauses, resumptions and sets to be tried again are announced here."""
 RETRY = "retry"
 """Announced on ``FLOW`` when a person wants something tried at once."""
+SHARES = "shares"
+"""Announced on ``FLOW`` when a worker wants its share of the accounts, or has yielded some."""
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 10.0

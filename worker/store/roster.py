@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.store.accounts import Account
+from worker.store.locks import ACCOUNT_CLASS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -107,7 +108,13 @@ class SharedOut:
 _SHARED = text("""
     SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
            CASE WHEN a.lease_until > fleet_now() AND w.stopped_at IS NULL
-                     AND w.heartbeat_at > fleet_now() - :silent * interval '1 second' THEN w.id END
+                     AND w.heartbeat_at > fleet_now() - :silent * interval '1 second'
+                     AND (NOT :locked OR EXISTS (
+                         SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted
+                           AND l.classid = CAST(CAST(:class AS int) AS oid) AND l.objsubid = 2
+                           AND l.objid = CAST(CAST(a.id AS int) AS oid)
+                           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())))
+                THEN w.id END
     FROM accounts a LEFT JOIN workers w ON w.id = a.worker_id WHERE a.state = 'ready' ORDER BY a.id
 """)
 # Relies on workers_live.
@@ -117,13 +124,49 @@ _SHARERS = text("""
 """)
 
 
-async def shared_out(database: Database, *, silent_seconds: float) -> SharedOut:
-    """How the accounts are shared out; a worker that was silent for so long is not counted on."""
+async def shared_out(database: Database, *, silent_seconds: float, locked: bool = False) -> SharedOut:
+    """How the accounts are shared out; a worker that was silent for so long is not counted on.
+
+    ``locked`` is for those who cannot wait for that: an account without its lock has no holder.
+    """
     async with database.reading() as connection:
-        rows = await connection.execute(_SHARED, {"silent": silent_seconds})
+        values = {"silent": silent_seconds, "locked": locked, "class": ACCOUNT_CLASS}
+        rows = await connection.execute(_SHARED, values)
         accounts = [(Account(*row[:-1]), row[-1]) for row in rows]
         sharers = (await connection.execute(_SHARERS, {"silent": silent_seconds})).scalars()
         return SharedOut(accounts, list(sharers))
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in time, and the first run that was not over by then."""
+
+    at: datetime
+    first_run: int
+
+
+# Relies on runs_open.
+_THIS_MOMENT = text("""
+    SELECT fleet_now(), coalesce((SELECT min(id) FROM runs WHERE ended_at IS NULL),
+                                 (SELECT max(id) + 1 FROM runs), 0)
+""")
+_FINISHED = text("""
+    SELECT DISTINCT account_id FROM runs
+    WHERE id >= :first AND outcome = 'finished' AND ended_at >= :at AND account_id IS NOT NULL
+""")
+
+
+async def this_moment(database: Database) -> Moment:
+    """Now, for :func:`finished_since`."""
+    async with database.reading() as connection:
+        return Moment(*(await connection.execute(_THIS_MOMENT)).one())
+
+
+async def finished_since(database: Database, moment: Moment) -> set[int]:
+    """The accounts whose work was brought to its end since then, by any worker."""
+    async with database.reading() as connection:
+        values = {"first": moment.first_run, "at": moment.at}
+        return set((await connection.execute(_FINISHED, values)).scalars())
 
 
 async def fleet_time(database: Database) -> datetime:

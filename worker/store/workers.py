@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.notifications import FLOW, SHARES
+
 if TYPE_CHECKING:
     from uuid import UUID
 
@@ -42,6 +44,13 @@ async def heartbeat(
             """),
             {"id": worker_id, "memory": memory_bytes, "shares": shares_accounts},
         )
+
+
+async def ask_to_share(database: Database) -> None:
+    """Have every worker look at once who runs which account."""
+    async with database.transaction("workers.ask_to_share") as connection:
+        values = {"channel": FLOW, "what": SHARES}
+        await connection.execute(text("SELECT pg_notify(:channel, :what)"), values)
 
 
 async def stopped(database: Database, worker_id: UUID) -> None:

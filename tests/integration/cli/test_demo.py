@@ -5,7 +5,7 @@ import json
 import pytest
 from worker_command import installed_worker, worker
 
-PUBLISHED, DUPLICATES = 14, 4
+PUBLISHED, DUPLICATES = 14, 5
 
 
 @pytest.mark.timeout(180)

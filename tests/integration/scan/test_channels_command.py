@@ -76,8 +76,18 @@ async def test_bad_input_is_answered_with_one_line_and_a_remedy(world, channels)
         assert "Traceback" not in said
 
 
+async def test_without_a_destination_a_run_says_how_to_choose_one(world):
+    await world.fetch("UPDATE channels SET is_destination = false")
+    assert await world.run("run", "--once") == {"exit": 2}
+    (line,) = [
+        each for each in world.workers.logs[-1].read_text().splitlines() if each.startswith("worker: ")
+    ]
+    assert line == "worker: no destination channel is set — run: worker channels destination CHANNEL"
+
+
 async def test_archived_chats_are_discovered_too(world, channels):
     made = await world.admin.create_channel("Late", members=[ADA])
+    await world.admin.archive_chat(made["channel_id"], ADA)
     code, said = await channels("discover")
     assert (code, "account 1: 4 channels" in said) == (0, True), said
     assert (await _row(channels, made["channel_id"]))["readers"] == 1

@@ -94,6 +94,44 @@ async def test_a_deleted_file_that_nobody_fetched_yet_is_skipped_with_that_reaso
     assert (state, reason, count) == ("collecting", "waits for part 1 of 2: volumes-1.zip.001", 1)
 
 
+async def test_an_edit_far_below_the_cursor_is_noticed(world, run, sets):
+    source = world.sources[0]
+    first, second, third = world.make_volumes()
+    (note := world.folder / "note.txt").write_text("the second part follows")
+    (edited,) = await world.post_files(source, [note])
+    await world.post_files(source, [first, third])
+    # Far enough back that the pages read again do not reach it.
+    for number in range(120):
+        await world.admin.post_text(source, f"message {number}")
+    await run()
+    assert (await sets())["volumes-1.zip"] == ("collecting", "waits for part 2 of 3: volumes-1.zip.002", 2)
+    elsewhere = (await world.admin.create_channel("Drafts"))["channel_id"]
+    world.contents.keep(second)
+    draft = await world.admin.post_document(elsewhere, second, second.name)
+    await world.admin.replace_document(source, edited, draft["document_id"])
+    await run()
+    assert (await sets())["volumes-1.zip"][0] == "indexed"
+    await world.check_invariants()
+
+
+async def test_a_message_that_appears_below_the_cursor_is_found_all_the_same(world, run):
+    source = world.sources[0]
+    await world.admin.post_text(source, "hello")
+    await run()
+    await world.post_archive(source)
+    # As if it had not been there yet when the messages around it were read, nor in the channel's changes.
+    moved = await world.fetch(
+        "UPDATE scan_cursors SET last_message_id = last_message_id + 1, pts = pts + 1 FROM channels c"
+        " WHERE c.id = channel_id AND c.telegram_id = $1 RETURNING last_message_id",
+        source,
+    )
+    assert moved[0]["last_message_id"] == max(message["id"] for message in await world.admin.messages(source))
+    await world.admin.post_text(source, "bye")
+    await run()
+    assert [name for name, *_ in await _files(world)] == ["archive-1.zip"]
+    await world.check_invariants()
+
+
 async def test_an_account_without_the_whole_history_reads_with_a_cursor_of_its_own(world, run):
     made = await world.admin.create_channel("Group", admins=[ADA], broadcast=False, hidden_history=True)
     group = made["channel_id"]

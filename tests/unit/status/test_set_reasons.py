@@ -24,6 +24,14 @@ LOCAL = f"{AT.astimezone():%H:%M}"
         ({"is_enabled": False}, "Vault is disabled"),
         ({"sender": "Ada", "reason": "refused"}, "Ada has begun to publish it: refused"),
         (
+            {"sender": "Ada", "wait_seconds": 60.0, "reason": "messages.SendMedia: 420 FLOOD_WAIT_60"},
+            f"Ada has begun to publish it: flood wait until {LOCAL}",
+        ),
+        (
+            {"state": "collecting", "wait_seconds": 60.0, "reason": "upload.GetFile: 420 FLOOD_WAIT_60"},
+            f"flood wait until {LOCAL}",
+        ),
+        (
             {"wait_seconds": 60.0, "reason": "upload.SaveFilePart: 420 FLOOD_WAIT_60"},
             f"flood wait until {LOCAL}",
         ),

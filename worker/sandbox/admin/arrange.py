@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from worker.sandbox.server import Sandbox
 
 PUBLISHER = "42000000"
+ARCHIVE = 1
 
 
 @command
@@ -150,6 +151,21 @@ async def repost(
 
 
 @command
+async def replace_document(sandbox: Sandbox, channel_id: int, message_id: int, document_id: int) -> None:
+    """Edit a message: it shows another document from now on, one that exists already."""
+    message = sandbox.ledger.messages.get(channel_id, message_id)
+    document = sandbox.ledger.documents.get(document_id)
+    if message is None or document is None:
+        raise ValueError(f"there is no message {message_id}, or no document {document_id}")
+    edited, pts = sandbox.ledger.messages.edit(message, document_id=document_id, kind=document.kind)
+
+    def make(view: View) -> Any:
+        return news.bundle(view, [news.edited_message(view, edited, pts)], [edited])
+
+    news.announce(sandbox, channel_id, make)
+
+
+@command
 async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> dict[str, Any]:
     gone, pts = sandbox.ledger.messages.delete(channel_id, ids)
     if gone:
@@ -199,6 +215,11 @@ async def kick(sandbox: Sandbox, channel_id: int, phone: str) -> None:
 async def join(sandbox: Sandbox, channel_id: int, phone: str, *, admin: bool = False) -> None:
     role = Role.ADMIN if admin else Role.MEMBER
     sandbox.ledger.channels.set_role(channel_id, account_of(sandbox, phone).user_id, role)
+
+
+@command
+async def archive_chat(sandbox: Sandbox, channel_id: int, phone: str) -> None:
+    sandbox.ledger.channels.set_folder(channel_id, account_of(sandbox, phone).user_id, ARCHIVE)
 
 
 @command
