@@ -130,7 +130,7 @@ class _Builder:
         return int((await self.admin.create_channel(title, **options))["channel_id"])
 
     async def _fill_models(self, channel: int) -> int:
-        """Kits (one of them twice), a 7z with its picture in an album, a RAR set in another, a file too large."""
+        """Kits (one of them twice), a 7z and its picture in an album, a RAR set in another, a large file."""
         (first,) = await self._post(channel, "kit 1", caption="#starter the first kit")
         for number in range(2, 5):
             await self._post(channel, f"kit {number}", caption=f"#kits no. {number}")

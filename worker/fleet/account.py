@@ -23,7 +23,6 @@ from worker.pipeline.deps import Deps
 from worker.pipeline.posting import Posting, PostingTransport
 from worker.recovery.account import Extent, recover_account
 from worker.recovery.findings import Findings
-from worker.recovery.strays import settle_strays
 from worker.store import accounts, channels, proxies, sets, workers
 from worker.store.account_secrets import forget_key, keep_key
 from worker.telegram.connections import TransferBounds
@@ -185,7 +184,7 @@ async def _open_outbox(process: Process, transport: PostingTransport) -> AsyncIt
 
 async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     """What was begun comes before anything new."""
-    obstacle, looked = None, False
+    obstacle = None
     rounds = Rounds(process, deps, once=mode.once)
     findings = Findings()
     while True:
@@ -199,11 +198,6 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
         else:
             findings.merge(await recover_account(deps, mode.recovery))
         if mode.new_work and not resting:
-            if not looked:
-                # One looks, and the others wait for that: nothing may be published that is there already.
-                async with process.looking_at_destinations:
-                    await settle_strays(deps, findings, process.destinations_seen, newest=True)
-                looked = True
             obstacle = await rounds.run()
         if mode.once or process.stopping.is_set():
             return Report(deps.account.id, "finished", str(obstacle or ""), findings=findings)

@@ -23,6 +23,7 @@ from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
+from worker.recovery.strays import Lookout
 from worker.store import workers
 from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer
@@ -59,9 +60,8 @@ class Process:
     bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    # The destinations in which nothing newer than the database knows is left to find, and who looks there.
-    destinations_seen: set[int] = field(default_factory=set)
-    looking_at_destinations: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # What was looked at for messages that an older database does not know, before anything is published.
+    lookout: Lookout = field(default_factory=Lookout)
     # Rings when something was posted, a pause is over, or the process stops.
     wake: Bell = field(default_factory=Bell)
     # Rings when another worker wants its share of the accounts, or has yielded some.

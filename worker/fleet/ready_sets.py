@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from worker.store.sets import Claim
 
 log = get_logger(__name__)
-# How soon a set is claimed that a scan, still under way, has just found.
+# How soon a set is claimed that another account has just found.
 _LOOK_AGAIN_SECONDS = 0.5
 
 
 class ReadySets:
     """Gives out one set at a time, and settles what its handler did not."""
 
-    def __init__(self, process: Process, deps: Deps, scan_is_idle: Callable[[], bool]) -> None:
+    def __init__(
+        self, process: Process, deps: Deps, scan_is_idle: Callable[[], bool], look_again: asyncio.Event
+    ) -> None:
         self._process = process
         self._deps = deps
         self._scan_is_idle = scan_is_idle
@@ -49,7 +51,7 @@ class ReadySets:
         self._last_channel = 0
         self._idle_since = process.clock.monotonic()
         self.obstacle: UserError | None = None
-        self.look_again = asyncio.Event()
+        self._look_again = look_again
 
     async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
         await self._line_is_free.wait()
@@ -64,6 +66,7 @@ class ReadySets:
             raise SourceClosedError
         # What was begun comes before anything new, also while a long backlog lasts.
         await finish_open_intents(self._deps)
+        await self._process.lookout.look(self._deps)
         resting = resting_channels(pauses, self._deps.account.id)
         paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
         claim = await self._claim(Turn(self._last_channel, resting, paused))
@@ -140,8 +143,8 @@ class ReadySets:
         """Wait until there may be something to claim: the scan has ended, a set has, or some time is over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
-                await self.look_again.wait()
-        self.look_again.clear()
+                await self._look_again.wait()
+        self._look_again.clear()
 
     def _leave_line(self, claim: Claim) -> None:
         if self._fetching is claim:
@@ -152,4 +155,4 @@ class ReadySets:
         self._leave_line(claim)
         self._in_flight -= 1
         self._idle_since = self._process.clock.monotonic()
-        self.look_again.set()
+        self._look_again.set()

@@ -15,6 +15,8 @@ from worker.store import channels, sets
 from worker.store.claiming import seconds_to_next
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.errors import UserError
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
@@ -45,10 +47,12 @@ class Rounds:
         A long backlog starves nothing: the sources are read beside it whenever they are due, and begun
         uploads are finished before the next set is taken.
         """
-        deps = self._deps
-        scanning = asyncio.create_task(self._keep_scanning(), name=f"scan of account {deps.account.id}")
-        ready = ReadySets(self._process, deps, lambda: self._scan_is_idle(scanning))
-        scanning.add_done_callback(lambda _: ready.look_again.set())
+        deps, look_again = self._deps, asyncio.Event()
+        scanning = asyncio.create_task(
+            self._keep_scanning(look_again.set), name=f"scan of account {deps.account.id}"
+        )
+        scanning.add_done_callback(lambda _: look_again.set())
+        ready = ReadySets(self._process, deps, lambda: self._scan_is_idle(scanning), look_again)
         runner = Runner(
             ready,
             ready.work_on,
@@ -82,13 +86,13 @@ class Rounds:
         ):
             self._scan_at = self._process.clock.monotonic()
 
-    async def _keep_scanning(self) -> None:
+    async def _keep_scanning(self, found: Callable[[], None]) -> None:
         while not self._process.stopping.is_set():
             if (left := self._until_scan()) > 0:
                 await self._ring.within(left)
             self._ring = self._process.wake.next_ring()
             self._scanning = True
-            await scan_all(self._process, self._deps)
+            await scan_all(self._process, self._deps, found)
             # Accounts that were started together need not come back together.
             spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret
             self._scan_at = self._process.clock.monotonic() + spread * self._deps.settings.fleet.cycle_secs

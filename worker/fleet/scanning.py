@@ -19,6 +19,8 @@ from worker.telegram.dialogs import read_heads
 from worker.telegram.reading import first_visible_message, topics_moved_since
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.domain.telegram import ChannelHead
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
@@ -29,21 +31,22 @@ log = get_logger(__name__)
 _LIST_AGAIN_SECONDS = 600.0
 
 
-async def scan_all(process: Process, deps: Deps) -> None:
+async def scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> None:
     """Read what moved in every source, and ask the bytes of each set that looks complete.
 
-    A wait that Telegram asks for here holds up nothing else: the next scan begins where this one stopped.
+    ``found`` is called when there may be something to claim. A wait that Telegram asks for here holds up
+    nothing else: the next scan begins where this one stopped.
     """
     try:
-        await _scan_all(process, deps)
+        await _scan_all(process, deps, found)
     except (LeaseLostError, AccountUnusableError):
         raise
     except FleetError as error:
         log.warning("scan.stopped", reason=str(error))
 
 
-async def _scan_all(process: Process, deps: Deps) -> None:
-    await _prove_all(process, deps)
+async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> None:
+    await _prove_all(process, deps, found)
     sources = await _look_around(deps)
     heads = await read_heads(deps.gateway, [source.ref for source in sources])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
@@ -54,7 +57,7 @@ async def _scan_all(process: Process, deps: Deps) -> None:
         elif source.has_moved(head):
             async with between_channels:
                 await _scan_source(process, deps, source, head)
-            await _prove_all(process, deps)
+            await _prove_all(process, deps, found)
 
 
 async def _look_around(deps: Deps) -> list[Readable]:
@@ -142,7 +145,7 @@ async def _must_rest(process: Process, deps: Deps, source: Source) -> bool:
     return resting or process.stopping.is_set()
 
 
-async def _prove_all(process: Process, deps: Deps) -> None:
+async def _prove_all(process: Process, deps: Deps, found: Callable[[], None]) -> None:
     """Prove what waits for it, until there is nothing more for this account or something is in the way."""
     while not process.stopping.is_set():
         pauses = await process.pauses.pauses()
@@ -150,6 +153,7 @@ async def _prove_all(process: Process, deps: Deps) -> None:
             return
         if not await prove_some(deps, resting_channels(pauses, deps.account.id)):
             return
+        found()
 
 
 def _delay(deps: Deps, milliseconds: int) -> float:

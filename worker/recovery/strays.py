@@ -5,6 +5,7 @@ Nothing is deleted here. What looks doubled may be a person's own copy.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from worker.domain.marked_set import MarkedMessage, MarkedSet, marked_message, marked_sets
@@ -12,14 +13,13 @@ from worker.domain.telegram import Message
 from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
-from worker.recovery.findings import Kind
+from worker.recovery.findings import Findings, Kind
 from worker.store import adoption, reach, withdrawals
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
-    from worker.recovery.findings import Findings
     from worker.store.withdrawals import ReadableDestination
 
 log = get_logger(__name__)
@@ -29,14 +29,33 @@ _MOST = 10_000
 _PAGES_AT_START = 100
 
 
+class Lookout:
+    """Looks, once per account of a process, for what the destinations hold beyond all that is known.
+
+    There is something if an older database was restored, and it would be published a second time. One account
+    looks, and the others wait for that.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._channels: set[int] = set()
+        self._accounts: set[int] = set()
+
+    async def look(self, deps: Deps) -> None:
+        if deps.account.id in self._accounts:
+            return
+        async with self._lock:
+            await settle_strays(deps, Findings(), self._channels, newest=True)
+        self._accounts.add(deps.account.id)
+
+
 async def settle_strays(
     deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool = False, newest: bool = False
 ) -> None:
     """Read every destination this account can see and settle what carries a marker and has no row.
 
     ``seen`` are the channels that another account of this process reads or has read. ``newest`` reads only
-    what is above all that the database knows: there is something if an older database was restored, and
-    it would be published a second time.
+    what is above all that the database knows.
     """
     for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
         if destination.channel_id in seen:
