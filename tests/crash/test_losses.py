@@ -41,6 +41,7 @@ async def _states(world) -> list[str]:
 async def test_what_a_person_deleted_is_withdrawn_and_not_published_again(world):
     path = await world.post_archive(world.sources[0])
     await world.admin.post_document(world.sources[1], path, "copy.zip")
+    await world.drain(*ONE)
     await world.post_archive(world.sources[0])
     await world.drain(*ONE)
     first, second = await _standing(world)
