@@ -105,7 +105,6 @@ async def test_one_failing_login_neither_stops_nor_fails_another(place, tmp_path
     assert await place.states() == {"77": "new", "01": "ready"}
 
 
-@pytest.mark.long
 async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
@@ -116,7 +115,6 @@ async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     assert await place.states() == {"01": "ready"}
 
 
-@pytest.mark.long
 async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
