@@ -105,7 +105,9 @@ async def test_salts_of_the_hours_to_come_can_be_asked_for(sandbox, client):
     assert all(salt.valid_since < salt.valid_until for salt in salts)
     assert salts[0].valid_since <= answer.now < salts[0].valid_until
     for earlier, later in pairwise(salts):
-        assert earlier.valid_since < later.valid_since <= earlier.valid_until, "there is a salt for every moment"
+        assert earlier.valid_since < later.valid_since <= earlier.valid_until, (
+            "there is a salt for every moment"
+        )
 
 
 async def sent_with(session, query, salt):
