@@ -1,10 +1,12 @@
 """The loopback Telegram that transfers are measured on, and the files that lie there."""
 
+import contextlib
 import hashlib
 import itertools
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ from transfer_clients import HOME, ROOT
 from transfer_report import Line
 
 from worker.sandbox.admin_client import SandboxAdmin
+from worker.sandbox.ledger.blobs import STRIDE
 from worker.sandbox.public_key import fingerprint
 
 MIB = 1 << 20
@@ -43,6 +46,7 @@ class Server:
         self.facts: dict[str, Any] = json.loads(self._process.stdout.readline())
         self._times = psutil.Process(self._process.pid)
         self.admin = SandboxAdmin(self.facts["host"], self.facts["admin_port"])
+        self._channel_id = 0
         self._kept: set[str] = set()
 
     async def arrange(self, sizes: list[int]) -> list[dict[str, Any]]:
@@ -50,15 +54,15 @@ class Server:
         phones = [f"+1000000{number:04d}" for number in range(len(sizes))]
         for phone in phones:
             await self.admin.create_account(phone, "Bench", premium=True)
-        made = await self.admin.create_channel("Archives", admins=phones)
+        self._channel_id = (await self.admin.create_channel("Archives", admins=phones))["channel_id"]
         posted = {
-            size: await self.admin.post_document(made["channel_id"], _file_of(size), "archive.zip")
+            size: await self.admin.post_document(self._channel_id, _file_of(size), "archive.zip")
             for size in set(sizes)
         }
         self._kept = {str(each["document_id"]) for each in posted.values()}
         common = {
             **self.facts,
-            "channel_id": made["channel_id"],
+            "channel_id": self._channel_id,
             "code": CODE,
             "fingerprint": _fingerprint(Path(self.facts["public_key"])),
         }
@@ -70,6 +74,25 @@ class Server:
     def cpu(self) -> float:
         times = self._times.cpu_times()
         return float(times.user + times.system)
+
+    def received(self, operation: str) -> str | None:
+        """The SHA-256 of what was sent here since uploads were last forgotten; None if nothing was to be."""
+        if operation == "publish":
+            return str(self.admin.do_now("messages", channel_id=self._channel_id)[-1]["sha256"])
+        return self._uploaded() if operation == "up" else None
+
+    def _uploaded(self) -> str:
+        """No message was made of it, so it lies there in parts."""
+        (path,) = self._state.glob("uploads/*")
+        upload = [int(number) for number in path.name.split("-", 1)]
+        ledger = sqlite3.connect(f"file:{self._state / 'ledger.sqlite'}?mode=ro", uri=True)
+        with contextlib.closing(ledger), path.open("rb") as file:
+            digest = hashlib.sha256()
+            query = "SELECT part, size FROM upload_parts WHERE user_id = ? AND file_id = ? ORDER BY part"
+            for part, size in ledger.execute(query, upload):
+                file.seek(part * STRIDE)
+                digest.update(file.read(size))
+        return digest.hexdigest()
 
     def forget_uploads(self) -> None:
         """What was uploaded is not read again, and there is a lot of it."""

@@ -1,4 +1,4 @@
-"""Where codes and passwords come from: a person at a terminal, or files for those who set up unattended."""
+"""Where numbers, codes and passwords come from: a person at a terminal, or files if nobody is there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from worker.domain.phone import international
 from worker.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,6 +24,24 @@ _TRIES_AT_A_TERMINAL = 3
 def file_option(name: str, text: str) -> Callable[[Any], Any]:
     """An option that names a file, which need not be there yet."""
     return click.option(name, type=click.Path(dir_okay=False, path_type=Path), help=text)
+
+
+def phone_number(given: str) -> str:
+    """The number as Telegram wants it."""
+    number = international(given)
+    if number is None:
+        raise UserError("that is no phone number", remedy="write it with its country code, like +49…")
+    return number
+
+
+def asked_number(command: str) -> str:
+    """The number that the person at the terminal means, since the command names nobody."""
+    if not sys.stdin.isatty():
+        raise UserError(
+            "no phone number was given, and there is no terminal to ask at",
+            remedy=f"run: worker accounts {command} PHONE",
+        )
+    return phone_number(click.prompt("Phone number (with its country code)"))
 
 
 @dataclass(frozen=True, slots=True)

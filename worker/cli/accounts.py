@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from worker.cli.account_answers import Answers, file_option
+from worker.cli.account_answers import Answers, asked_number, file_option, phone_number
 from worker.cli.account_logins import log_in_all
 from worker.cli.account_table import details, row, table
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
 from worker.config.secret_key import secret_keys
-from worker.domain.phone import international
-from worker.errors import UserError
 from worker.fleet.departure import remove_account
 from worker.fleet.key_rotation import rotate_key
 from worker.fleet.process import open_process
@@ -41,7 +39,7 @@ _password_file = file_option("--password-file", "Read the account's password fro
 
 
 @accounts.command()
-@click.argument("phones", nargs=-1, required=True, metavar="PHONE…")
+@click.argument("phones", nargs=-1, metavar="[PHONE…]")
 @_code_file
 @_password_file
 @click.option("--proxy", help="Reach Telegram through it: socks5://…, http://… or tg://proxy?…")
@@ -50,23 +48,26 @@ def add(
 ) -> None:
     """Log accounts in for the first time. Nothing is kept but their sessions, encrypted.
 
+    Without PHONE it asks for one.
+
     With --code-file, run it twice: the first time Telegram sends the code; write it into the file, and the
     second time the login goes on with it.
 
     \b
     Examples:
+      worker accounts add
       worker accounts add +49301234567
       worker accounts add +49301234567 --proxy socks5://user:password@proxy.example:1080
       worker accounts add +49301234567 --code-file code.txt --password-file password.txt
     """
     with readable_errors(), opened() as place:
-        numbers = [_number(phone) for phone in phones]
+        numbers = [phone_number(phone) for phone in phones] or [asked_number("add")]
         upgrade_embedded(place)
         asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy))
 
 
 @accounts.command()
-@click.argument("named", nargs=-1, required=True, metavar="ACCOUNT…")
+@click.argument("named", nargs=-1, metavar="[ACCOUNT…]")
 @_code_file
 @_password_file
 @click.option("--proxy", help="Reach Telegram through it from here on; 'none' for no proxy.")
@@ -82,6 +83,7 @@ def login(
     """Log accounts in again, or go on with a login that was interrupted.
 
     ACCOUNT is a phone number, a @username, a name, or the number that `worker accounts list` shows.
+    Without ACCOUNT it asks for the phone number.
 
     \b
     Examples:
@@ -90,7 +92,8 @@ def login(
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
-        found = asyncio.run(_on_database(place, lambda db: _find_all(db, named)))
+        names = named or (asked_number("login"),)
+        found = asyncio.run(_on_database(place, lambda db: _find_all(db, names)))
         numbers = [account.phone for account in found]
         asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy, again=again))
 
@@ -202,13 +205,6 @@ def rotate() -> None:
         click.echo(f"{rotated.rows} secrets are encrypted under key {rotated.key_id}.")
         if rotated.left_over:
             click.echo("The other keys open nothing any more: remove their lines on every host.")
-
-
-def _number(phone: str) -> str:
-    number = international(phone)
-    if number is None:
-        raise UserError("that is no phone number", remedy="write it with its country code, like +49…")
-    return number
 
 
 async def _find_all(opened_database: Database, named: tuple[str, ...]) -> list[Account]:

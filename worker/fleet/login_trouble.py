@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.errors import FleetError, NotBeforeError, UserError
+from worker.errors import FleetError, NotBeforeError, RetryableError, UserError
 
 _MINUTE, _HOUR = 60, 3600
 _WRONG = ("PHONE_CODE_INVALID", "PHONE_CODE_EMPTY", "PASSWORD_HASH_INVALID", "SRP_ID_INVALID")
@@ -46,8 +46,12 @@ def is_expired(error: FleetError) -> bool:
     return "PHONE_CODE_EXPIRED" in error.what
 
 
-def explain(account_id: int, error: FleetError) -> UserError:
+def explain(account_id: int, error: FleetError) -> FleetError:
     """The failure as a person can act on it."""
+    if isinstance(error, RetryableError):
+        # Whatever was half done is kept: repeating the command goes on with it.
+        remedy = "check the network or the account's proxy, then run the same command again"
+        return RetryableError(error.what, remedy=remedy)
     if isinstance(error, NotBeforeError):
         when = spoken(error.seconds)
         again = f"try again in {when}: worker accounts login {account_id}"

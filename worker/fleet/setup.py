@@ -16,6 +16,7 @@ from worker.errors import (
     NotBeforeError,
     PasswordNeededError,
     RefusedError,
+    RetryableError,
     UserError,
 )
 from worker.fleet.login_trouble import explain, is_expired, is_wrong
@@ -69,7 +70,7 @@ async def log_in(login: Login, phone: str, *, ask_code: Ask, ask_password: Ask) 
     try:
         async with _alone(login.database, account), _connected(gateway):
             await steps.run(pending)
-    except (RefusedError, NotBeforeError) as error:
+    except (RefusedError, NotBeforeError, RetryableError) as error:
         await _note_end(login, account, error)
         raise explain(account.id, error) from error
     return await accounts.add_account(login.database, phone)

@@ -114,6 +114,18 @@ class SandboxAdmin:
         posted: dict[str, Any] = await self.do("post_text", channel_id=channel_id, text=text, **options)
         return posted
 
+    async def fill_channel(self, channel_id: int, count: int, **options: Any) -> dict[str, Any]:
+        """Post many messages in one command; return ``{"message_ids": […]}``.
+
+        Options: text ("message {}"), by, topic_id; with path each message carries a document of its own with
+        that file's bytes, and file_name ("archive-{}.zip"), mime, grouped_id, photo and dc_id are options
+        too. ``{}`` stands for the message's number, from 1 on.
+        """
+        if options.get("path") is not None:
+            options["path"] = _absolute(options["path"])
+        filled: dict[str, Any] = await self.do("fill_channel", channel_id=channel_id, count=count, **options)
+        return filled
+
     async def create_topic(self, channel_id: int, title: str) -> dict[str, Any]:
         """Return ``{"topic_id": …}``."""
         made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)
@@ -140,6 +152,10 @@ class SandboxAdmin:
 
     async def set_premium(self, phone: str, premium: bool) -> None:
         await self.do("set_premium", phone=phone, premium=premium)
+
+    async def set_password(self, phone: str, password: str | None) -> None:
+        """Switch two-step verification on with this password, or off with None."""
+        await self.do("set_password", phone=phone, password=password)
 
     async def ban_account(self, phone: str) -> None:
         await self.do("ban_account", phone=phone)

@@ -7,6 +7,7 @@ from accounts_place import ADA, CODE, GRACE, PASSWORD
 
 # Commands are processes of their own; a busy machine takes seconds to start one.
 pytestmark = pytest.mark.timeout(300)
+CHECK_THE_NETWORK = "— check the network or the account's proxy, then run the same command again"
 
 
 async def test_a_wrong_code_and_a_wrong_password_are_asked_for_again(place):
@@ -73,8 +74,20 @@ async def test_a_network_error_leaves_the_account_as_it_was(place, tmp_path):
     assert (await place.run("add", ADA, "--code-file", str(tmp_path / "code"))).code == 0
     place.settings["telegram__port"] = 1
     ended = await place.run("login", "1", "--again", "--code-file", str(tmp_path / "code"))
-    assert ended.code == 1
+    assert (ended.code, ended.err.count("\n")) == (1, 1), ended
+    assert ended.err.endswith(f"{CHECK_THE_NETWORK}\n"), ended.err
     assert await place.states() == {"01": "ready"}
+
+
+async def test_a_login_that_gets_no_answer_names_the_next_step(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    place.settings |= {"telegram__call_timeout_secs": 2, "rate_limits__max_retries": 0}
+    await place.admin.add_rule("auth.signIn", "stall", count=0)
+    ended = await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
+    assert (ended.code, ended.err.count("\n")) == (1, 1), ended
+    assert ended.err.endswith(f"{CHECK_THE_NETWORK}\n"), ended.err
+    await place.admin.clear_rules()
+    assert (await place.run("add", ADA, "--code-file", str(tmp_path / "code"))).code == 0
 
 
 async def test_an_account_of_another_data_centre_logs_in_there(place, tmp_path):
@@ -92,7 +105,6 @@ async def test_one_failing_login_neither_stops_nor_fails_another(place, tmp_path
     assert await place.states() == {"77": "new", "01": "ready"}
 
 
-@pytest.mark.long
 async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))
@@ -103,7 +115,6 @@ async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     assert await place.states() == {"01": "ready"}
 
 
-@pytest.mark.long
 async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):
     (tmp_path / "code").write_text(CODE)
     await place.run("add", ADA, "--code-file", str(tmp_path / "code"))

@@ -71,6 +71,30 @@ async def test_a_password_is_asked_for_after_the_code_and_not_shown(place):
     assert await place.states() == {"02": "ready"}
 
 
+async def test_a_number_that_was_not_given_is_asked_for(place):
+    code, shown = place.at_a_terminal("add", answers=("+1 000 000-0001\n", f"{CODE}\n"))
+    assert code == 0, shown
+    assert "Phone number (with its country code): " in shown
+    assert await place.states() == {"01": "ready"}
+    code, shown = place.at_a_terminal("login", "--again", answers=(f"{ADA}\n", f"{CODE}\n"))
+    assert code == 0, shown
+    assert "Ada (+1•••••••01) is ready; it is account 1." in shown
+
+
+async def test_what_is_typed_and_is_no_number_is_refused_with_how_to_write_it(place):
+    code, shown = place.at_a_terminal("add", answers=("0301234567\n",))
+    assert code == 2, shown
+    assert "that is no phone number — write it with its country code" in shown
+    assert await place.states() == {}
+
+
+@pytest.mark.parametrize("command", ["add", "login"])
+async def test_without_a_terminal_a_number_that_was_not_given_is_one_line(place, command):
+    ended = await place.run(command)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended
+    assert f"no terminal to ask at — run: worker accounts {command} PHONE" in ended.err
+
+
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=list(REFUSALS))
 async def test_a_refused_login_fails_with_the_next_step(place, refusal):
     if refusal.rule:

@@ -11,6 +11,7 @@ import pytest
 
 REQUIREMENTS = {
     "telethon": ("telethon==1.45", "cryptg"),
+    "kurigram": ("kurigram==2.2.26", "tgcrypto"),
     "pyrogram": ("pyrogram==2.0.106", "tgcrypto"),
 }
 
@@ -20,8 +21,6 @@ def python_of(name: str) -> str:
 
     ``SANDBOX_CLIENT_VENVS`` names the folder to use; without it they are kept in the user's cache.
     """
-    if name == "kurigram":
-        return sys.executable
     folder = os.environ.get("SANDBOX_CLIENT_VENVS")
     base = Path(folder) if folder else platformdirs.user_cache_path("archive-fleet") / "client-venvs"
     base.mkdir(parents=True, exist_ok=True)

@@ -62,6 +62,27 @@ async def test_a_password_is_asked_for_and_checked(sandbox, tmp_path, phone):
     await client.disconnect()
 
 
+async def test_a_password_can_be_set_and_cleared_later(sandbox, tmp_path, phone):
+    await sandbox.admin.create_account(phone, "Safe")
+    await sandbox.admin.set_password(phone, "first")
+    await sandbox.admin.set_password(phone, "correct horse")
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    with pytest.raises(errors.SessionPasswordNeeded):
+        await log_in(client, phone)
+    with pytest.raises(errors.PasswordHashInvalid):
+        await client.check_password("first")
+    assert (await client.check_password("correct horse")).first_name == "Safe"
+    await client.disconnect()
+
+    await sandbox.admin.set_password(phone, None)
+    other = sandbox.client("somewhere else", tmp_path)
+    await other.connect()
+    await log_in(other, phone)
+    assert (await other.get_me()).first_name == "Safe"
+    await other.disconnect()
+
+
 async def test_premium_shows_at_the_next_look(sandbox, tmp_path, phone):
     async with sandbox.logged_in(phone, tmp_path) as client:
         assert not (await client.get_me()).is_premium

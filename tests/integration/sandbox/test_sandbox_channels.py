@@ -48,6 +48,20 @@ async def test_a_public_channel_is_found_by_name_read_and_joined(sandbox, client
     assert chat(channel_id) not in [d.chat.id async for d in client.get_dialogs()]
 
 
+async def test_a_channel_is_filled_in_one_command(sandbox, client, phone, archive):
+    channel_id = (await sandbox.admin.create_channel("Archives", admins=[phone]))["channel_id"]
+    filled = await sandbox.admin.fill_channel(channel_id, 250, text="line {}")
+    assert filled == {"message_ids": list(range(2, 252))}
+    await sandbox.admin.fill_channel(channel_id, 3, path=archive, file_name="part-{}.zip")
+    await peer_of(client, channel_id)
+    texts = [m.text async for m in client.get_chat_history(chat(channel_id), reverse=True) if m.text]
+    assert texts == [f"line {number}" for number in range(1, 251)]
+    documents = [m["document_id"] for m in await sandbox.admin.messages(channel_id) if m["document_id"]]
+    assert len(set(documents)) == 3
+    found = client.search_messages(chat(channel_id), filter=enums.MessagesFilter.DOCUMENT)
+    assert [m.document.file_name async for m in found] == ["part-3.zip", "part-2.zip", "part-1.zip"]
+
+
 async def test_dialogs_come_in_pages_and_folders(sandbox, client, phone):
     for number in range(5):
         await sandbox.admin.create_channel(f"number {number}", admins=[phone])

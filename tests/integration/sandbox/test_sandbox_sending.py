@@ -2,11 +2,24 @@ import asyncio
 
 import pytest
 from pyrogram import errors, raw
-from running_sandbox import made_channel, peer_of
+from running_sandbox import made_channel, peer_of, texts_in
 
 
 def message_of(answer):
     return next(u.message for u in answer.updates if isinstance(u, raw.types.UpdateNewChannelMessage))
+
+
+async def send_captioned(client, peer, caption):
+    """A small file with a caption, under an id of its own."""
+    number = len(caption)
+    await client.invoke(raw.functions.upload.SaveFilePart(file_id=number, file_part=0, bytes=b"hello"))
+    media = raw.types.InputMediaUploadedDocument(
+        file=raw.types.InputFile(id=number, parts=1, name="a.txt", md5_checksum=""),
+        mime_type="text/plain",
+        attributes=[],
+    )
+    query = raw.functions.messages.SendMedia(peer=peer, media=media, message=caption, random_id=number)
+    return await client.invoke(query)
 
 
 async def test_a_repeated_random_id_answers_with_the_original_message(sandbox, tmp_path, phone):
@@ -40,6 +53,42 @@ async def test_random_ids_of_two_accounts_do_not_meet(sandbox, tmp_path, phone, 
             await client.invoke(raw.functions.messages.SendMessage(peer=peer, message=number, random_id=77))
     sent = [m for m in await sandbox.admin.messages(channel_id) if m["kind"] == "text"]
     assert [(m["text"], m["random_id"]) for m in sent] == [(phone, 77), (other, 77)]
+
+
+async def test_the_same_random_id_to_another_peer_is_another_message(sandbox, tmp_path, phone):
+    channels = [await made_channel(sandbox, phone)]
+    channels.append((await sandbox.admin.create_channel("Others", admins=[phone]))["channel_id"])
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        for channel_id in channels:
+            peer = await peer_of(client, channel_id)
+            await client.invoke(raw.functions.messages.SendMessage(peer=peer, message="both", random_id=77))
+    assert [await texts_in(sandbox, channel_id) for channel_id in channels] == [["both"], ["both"]]
+
+
+async def test_a_member_can_neither_edit_nor_delete_what_another_has_written(sandbox, tmp_path, phone, other):
+    channel_id = await made_channel(sandbox, phone, other, broadcast=False)
+    written = (await sandbox.admin.post_text(channel_id, "mine"))["message_id"]
+    async with sandbox.logged_in(other, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        with pytest.raises(errors.MessageAuthorRequired):
+            await client.invoke(raw.functions.messages.EditMessage(peer=peer, id=written, message="yours"))
+        with pytest.raises(errors.MessageDeleteForbidden):
+            await client.invoke(raw.functions.channels.DeleteMessages(channel=peer, id=[written]))
+    kept = [(m["text"], m["deleted"]) for m in await sandbox.admin.messages(channel_id) if m["id"] == written]
+    assert kept == [("mine", False)]
+
+
+@pytest.mark.parametrize(("premium", "limit"), [(False, 1024), (True, 4096)])
+async def test_a_caption_is_as_long_as_the_account_may_write(sandbox, tmp_path, phone, premium, limit):
+    channel_id = await made_channel(sandbox, phone)
+    await sandbox.admin.set_premium(phone, premium)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        await send_captioned(client, peer, "x" * limit)
+        with pytest.raises(errors.MediaCaptionTooLong):
+            await send_captioned(client, peer, "x" * (limit + 1))
+    sent = [m for m in await sandbox.admin.messages(channel_id) if m["document_id"]]
+    assert [len(m["text"]) for m in sent] == [limit]
 
 
 async def test_only_administrators_post_to_a_broadcast_channel(sandbox, tmp_path, phone, other):

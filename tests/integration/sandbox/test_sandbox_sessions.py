@@ -1,11 +1,12 @@
 import asyncio
 import time
+from itertools import pairwise
 from random import Random
 
 import pytest
 from pyrogram import errors, raw
 from pyrogram.crypto import mtproto
-from pyrogram.raw.core import Message
+from pyrogram.raw.core import GzipPacked, Message
 from pyrogram.session import Session
 from pyrogram.session.session import Result
 from running_sandbox import made_channel, peer_of, send_text, texts_in
@@ -99,7 +100,97 @@ async def test_a_connection_that_stops_pinging_is_closed_after_the_delay_it_name
 
 async def test_salts_of_the_hours_to_come_can_be_asked_for(sandbox, client):
     answer = await client.session.send(raw.functions.GetFutureSalts(num=3))
-    assert len(answer.salts) == 3
+    salts = answer.salts
+    assert len({salt.salt for salt in salts}) == 3
+    assert all(salt.valid_since < salt.valid_until for salt in salts)
+    assert salts[0].valid_since <= answer.now < salts[0].valid_until
+    for earlier, later in pairwise(salts):
+        assert earlier.valid_since < later.valid_since <= earlier.valid_until, (
+            "there is a salt for every moment"
+        )
+
+
+async def sent_with(session, query, salt):
+    """The id of a call that names this salt, and what the server answers to it."""
+    message = await session.msg_factory.create(query)
+    packet = mtproto.pack(message, salt, session.session_id, session.auth_key, session.auth_key_id)
+    session.results[message.msg_id] = result = Result()
+    await session.connection.send(packet)
+    await asyncio.wait_for(result.event.wait(), 10)
+    return message.msg_id, result.value
+
+
+async def test_a_wrong_salt_is_answered_with_the_right_one_and_nothing_is_applied(
+    sandbox, channel_id, client
+):
+    session = client.session
+    right = (await session.send(raw.functions.GetFutureSalts(num=1))).salts[0].salt
+    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
+    query = raw.functions.messages.SendMessage(peer=peer, message="salted", random_id=1)
+    msg_id, refusal = await sent_with(session, query, right ^ 1)
+    assert isinstance(refusal, raw.types.BadServerSalt)
+    assert (refusal.bad_msg_id, refusal.error_code, refusal.new_server_salt) == (msg_id, 48, right)
+    assert await texts_in(sandbox, channel_id) == []
+
+
+async def test_a_client_with_a_wrong_salt_is_corrected_and_goes_on(sandbox, channel_id, client):
+    session = client.session
+    right = (await session.send(raw.functions.GetFutureSalts(num=1))).salts[0].salt
+    session.salt = right ^ 1
+    await send_text(client, channel_id, "salted", 1)
+    assert session.salt == right
+    assert await texts_in(sandbox, channel_id) == ["salted"]
+
+
+async def test_a_zipped_call_is_carried_out_like_any_other(sandbox, channel_id, client):
+    text = "zipped " * 100
+    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
+    query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=1)
+    assert len(GzipPacked(query).write()) < len(query.write())
+    answer = await client.session.send(GzipPacked(query))
+    assert answer.updates[0].random_id == 1
+    assert await texts_in(sandbox, channel_id) == [text]
+
+
+async def test_the_server_tells_which_messages_it_has_received(client):
+    told: asyncio.Queue[object] = asyncio.Queue()
+
+    async def remember(unasked):
+        told.put_nowait(unasked)
+
+    # The library has no caller waiting for such an answer and hands it on as it does updates.
+    client.handle_updates = remember
+    known = (await client.session.send(raw.functions.Ping(ping_id=1))).msg_id
+    long_ago = known - (600 << 32)
+    query = raw.types.MsgsStateReq(msg_ids=[known, long_ago])
+    await client.session.send(query, wait_response=False)
+    states = await asyncio.wait_for(told.get(), 10)
+    assert isinstance(states, raw.types.MsgsStateInfo)
+    received, unknown = states.info.encode("latin-1")
+    assert (received & 7, unknown & 7) == (4, 1)
+
+
+@pytest.mark.parametrize(("wanted", "count"), [(True, 1), (False, 0)])
+async def test_a_session_hears_of_news_unless_it_asks_without_updates(
+    sandbox, channel_id, client, tmp_path, wanted, count
+):
+    listener, heard = sandbox.client("listener", tmp_path), []
+    await listener.load_session()
+
+    async def remember(update):
+        heard.append(update)
+
+    listener.handle_updates = remember
+    session = Session(listener, 2, "", 0, await client.storage.auth_key(), False)
+    await session.start()
+    query = raw.functions.updates.GetState()
+    await session.send(query if wanted else raw.functions.InvokeWithoutUpdates(query=query))
+    await sandbox.admin.post_text(channel_id, "news")
+    # Whatever was pushed stands before this answer on the line.
+    await session.send(raw.functions.Ping(ping_id=1))
+    await session.stop()
+    await listener.storage.close()
+    assert [type(update).__name__ for update in heard] == ["Updates"] * count
 
 
 async def talk(sandbox, packet):

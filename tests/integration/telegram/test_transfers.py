@@ -157,6 +157,25 @@ async def test_a_cancelled_transfer_ends_within_a_second_and_writes_no_more(desk
     assert path.stat().st_mtime_ns == before.st_mtime_ns
 
 
+async def test_a_cancelled_upload_ends_within_a_second_and_moves_no_more(desk):
+    await desk.sandbox.admin.set_shape(mbps=8)
+    path = desk.folder / "file"
+    path.write_bytes(bytes(SMALL))
+    moved = Counter(2 * UP_BYTES)
+    task = asyncio.create_task(desk.upload(path, moved).run())
+    await asyncio.wait_for(moved.reached.wait(), 30)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 1
+    acknowledged = moved.done
+    assert acknowledged < SMALL, "there was something left to be cancelled"
+    # Parts that had left before are still acknowledged; nobody may be told of them any more.
+    assert await desk.gateway.me()
+    assert moved.done == acknowledged
+
+
 async def test_a_stalled_part_is_given_up_and_asked_for_again(own_desk):
     posted, digest = await own_desk.post(SMALL)
     await own_desk.sandbox.admin.add_rule("upload.getFile", "stall", nth=4)

@@ -33,10 +33,20 @@ async def create_account(
 ) -> dict[str, Any]:
     account = sandbox.ledger.accounts.create(phone, first_name, premium=premium)
     if password is not None:
-        salt1, salt2 = os.urandom(16), os.urandom(16)
-        verifier = await asyncio.to_thread(srp.verifier, password, salt1, salt2)
-        sandbox.ledger.accounts.set_password(account.user_id, salt1, salt2, verifier, "")
+        await set_password(sandbox, phone, password)
     return {"user_id": account.user_id}
+
+
+@command
+async def set_password(sandbox: Sandbox, phone: str, password: str | None) -> None:
+    """Ask for this password after the code from here on; None ends that."""
+    account = account_of(sandbox, phone)
+    if password is None:
+        sandbox.ledger.accounts.clear_password(account.user_id)
+        return
+    salt1, salt2 = os.urandom(16), os.urandom(16)
+    verifier = await asyncio.to_thread(srp.verifier, password, salt1, salt2)
+    sandbox.ledger.accounts.set_password(account.user_id, salt1, salt2, verifier, "")
 
 
 def _publisher(sandbox: Sandbox) -> Account:

@@ -81,6 +81,12 @@ class Accounts:
             user_id,
         )
 
+    def clear_password(self, user_id: int) -> None:
+        self._db.run(
+            "UPDATE accounts SET salt1 = NULL, salt2 = NULL, verifier = NULL, hint = '' WHERE user_id = ?",
+            user_id,
+        )
+
     def send_code(self, phone: str, code: str) -> str:
         """Remember the code this number has to show, and return the hash that names the attempt."""
         code_hash = secrets.token_hex(9)

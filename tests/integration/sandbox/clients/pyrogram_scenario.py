@@ -63,6 +63,16 @@ async def log_in(client: Client, given: dict, phone: str) -> None:
     await client.start()
 
 
+async def oldest_first(client: Client, chat_id: int) -> list[int]:
+    """Kurigram has a word for it; Pyrogram asks for the one message above the last, again and again."""
+    if IS_KURIGRAM:
+        return [m.id async for m in client.get_chat_history(chat_id, reverse=True)]
+    ids = [0]
+    while page := [m.id async for m in client.get_chat_history(chat_id, 1, offset=-1, offset_id=ids[-1] + 1)]:
+        ids += page
+    return ids[1:]
+
+
 async def walk(given: dict) -> dict:
     trust(given["public_key"], given["fingerprint"])
     options = {"api_id": 1, "api_hash": "0" * 32, "workdir": given["workdir"], **point_at(given)}
@@ -96,11 +106,11 @@ async def walk(given: dict) -> dict:
 
     seen["edited"] = (await client.edit_message_text(channel.id, text.id, "hello again")).text
     seen["listed"] = [m.id async for m in client.get_chat_history(channel.id)]
+    seen["reversed"] = await oldest_first(client, channel.id)
     documents = enums.MessagesFilter.DOCUMENT
     seen["found"] = [m.id async for m in client.search_messages(channel.id, filter=documents)]
     await client.delete_messages(channel.id, [text.id])
     seen["after_delete"] = [m.id async for m in client.get_chat_history(channel.id)]
-    seen["reversed"] = seen["listed"][::-1]
     seen["sent"], seen["text"] = sent.id, text.id
     seen["dialogs"] = [d.chat.title async for d in watcher.get_dialogs()]
     await client.log_out()
