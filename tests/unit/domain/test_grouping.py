@@ -135,6 +135,36 @@ def test_p7_a_reply_joins_the_posting_it_answers():
     assert ids(group(files)) == [[1, 4], [2, 3]]
 
 
+def test_p7_interleaved_replies_to_two_posts_are_kept_apart():
+    files = [
+        post(1, "a.part1.rar", reply_to=100),
+        post(2, "a.part1.rar", reply_to=200),
+        post(3, "a.part2.rar", reply_to=100),
+        post(4, "a.part2.rar", reply_to=200),
+    ]
+    assert ids(group(files)) == [[1, 3], [2, 4]]
+
+
+def test_p7_two_postings_in_reply_to_one_post_are_two_sets():
+    names = ["a.part2.rar", "a.part3.rar", "a.part1.rar", "a.part2.rar", "a.part3.rar"]
+    assert ids(group(posts(*names, reply_to=100))) == [[1, 2], [3, 4, 5]]
+
+
+def test_a_part_in_reply_to_a_post_joins_parts_that_answer_nothing():
+    files = [post(1, "a.part1.rar"), post(2, "a.part2.rar", reply_to=100), post(3, "a.part3.rar")]
+    assert ids(group(files)) == [[1, 2, 3]]
+
+
+def test_p7_standing_in_one_topic_is_no_link_between_files():
+    files = [
+        post(11, "a.part1.rar", topic_id=5, reply_to=5),
+        post(12, "a.part2.rar", topic_id=5, reply_to=8),
+        post(13, "a.part1.rar", topic_id=5, reply_to=9),
+        post(14, "a.part2.rar", topic_id=5, reply_to=5),
+    ]
+    assert ids(group(files)) == [[11, 12], [13, 14]]
+
+
 def test_p7_volumes_of_another_size_belong_to_another_posting():
     files = [
         post(1, "a.part2.rar", size=100),
