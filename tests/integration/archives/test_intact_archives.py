@@ -4,6 +4,7 @@ import gzip
 import io
 import struct
 import tarfile
+import zipfile
 
 import archive_samples as samples
 import memory_sets
@@ -109,3 +110,39 @@ async def test_of_frames_that_all_have_a_checksum_only_what_is_skipped_is_unchec
     unchecked = await assert_intact(nursery, "a.tar.zst", b"".join(skipped(b"size") + f for f in frames))
     assert unchecked[Unchecked.STRAY] == 2 * len(skipped(b"size"))
     assert Unchecked.FORMAT not in unchecked
+
+
+async def test_a_zip_may_be_followed_by_bytes_that_are_none_of_its_own(nursery):
+    unchecked = await assert_intact(nursery, "a.zip", samples.zip_bytes(TREE) + b"\r\n")
+    assert unchecked[Unchecked.STRAY] == 2
+
+
+async def test_the_end_of_a_zip_within_a_zip_is_not_taken_for_the_end_of_the_lost_one(nursery):
+    inner = samples.zip_bytes(TREE)
+    outer = samples.zip_bytes({"inner.zip": inner, "more": b"m" * 999}, zipfile.ZIP_STORED)
+    listing = await listing_of(nursery, "a.zip", outer[: outer.index(b"mmm")])
+    assert Mark.CORRUPT in listing.marks
+
+
+def with_local_time(body, date, time):
+    return body[:10] + struct.pack("<2H", time, date) + body[14:]
+
+
+async def test_a_local_header_may_name_another_moment(nursery):
+    unchecked = await assert_intact(nursery, "a.zip", samples.zip_bytes(TREE))
+    other = await assert_intact(nursery, "a.zip", with_local_time(samples.zip_bytes(TREE), 0x21, 0))
+    assert other[Unchecked.FIELDS] == unchecked[Unchecked.FIELDS] + 4
+
+
+async def test_moments_that_are_one_bit_apart_are_damage(nursery):
+    body = samples.zip_bytes(TREE)
+    time, date = struct.unpack("<2H", body[10:14])
+    listing = await listing_of(nursery, "a.zip", with_local_time(body, date, time ^ 0x400))
+    assert Mark.CORRUPT in listing.marks
+
+
+async def test_in_a_set_of_parts_a_member_of_another_moment_may_be_another_archives(nursery):
+    body = with_local_time(samples.zip_bytes(), 0x21, 0)
+    half = len(body) // 2
+    complete, _ = await memory_sets.examined(nursery, {"a.zip.001": body[:half], "a.zip.002": body[half:]})
+    assert not complete
