@@ -5,9 +5,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import re
 from typing import IO, TYPE_CHECKING, cast
 
+from worker.archives.sniff import ZSTD_SKIPPED
 from worker.domain.archive_name import ArchiveFormat
 from worker.domain.listing import Mark, Unchecked
 
@@ -24,8 +24,6 @@ GZIP_RESERVED, GZIP_HEADER_CRC, GZIP_EXTRA, GZIP_NAME, GZIP_COMMENT = 0xE0, 0x2,
 XZ_NO_CHECK = 0
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZSTD_UNUSED, ZSTD_CHECKSUM, ZSTD_SINGLE = 0x10, 0x4, 0x20
-# What a decoder passes over: sixteen magic numbers, then a length. pzstd begins every frame with one.
-ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 ZSTD_SKIPPED_HEAD = 8
 MAX_NAME = 64 * 1024
 

@@ -1,5 +1,6 @@
 import json
 import os
+import zlib
 from pathlib import Path
 
 import archive_samples as samples
@@ -121,13 +122,17 @@ def test_a_file_name_that_is_no_text_is_told_in_valid_json(tmp_path):
 
 
 def test_a_file_name_that_is_no_text_can_be_shown_to_a_person(tmp_path):
-    parts = samples.build("rar4_legacy_volumes", tmp_path / "s").files[:-1]
-    named = [Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9" + part.suffix.encode())) for part in parts]
-    for part, path in zip(parts, named, strict=True):
-        path.write_bytes(part.read_bytes())
-    result = run(*named)
+    """Each member ends with its volume, so that the volumes are named as unproven."""
+    paths = [os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.part%d.rar" % number) for number in (1, 2)]
+    for number, path in enumerate(paths):
+        member = rar_writer.file5(rar_writer.Piece(f"{number}.bin", b"x", 1, zlib.crc32(b"x")))
+        end = rar_writer.end5(more=number < 1)
+        Path(path).write_bytes(rar_writer.MAGIC5 + rar_writer.main5(number) + member + end)
+    result = run(*paths)
     assert result.exit_code == 0
-    assert "caf\ufffd (rar" in result.stdout_bytes.decode()
+    shown = result.stdout_bytes.decode()
+    assert "caf\ufffd (rar, 2 parts): complete" in shown
+    assert "another archive: caf\ufffd.part1.rar, caf\ufffd.part2.rar" in shown
 
 
 def test_a_whole_zip_beside_a_stray_part_is_whole_and_the_part_is_ignored(good, tmp_path):

@@ -112,9 +112,29 @@ async def test_a_file_that_is_another_archive_is_listed_as_what_it_is(nursery):
 @pytest.mark.parametrize(
     "name", ["a.zip", "a.rar", "a.7z", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst"]
 )
-@pytest.mark.parametrize("body", [b"x", b"just some text, no archive\n" * 50, b"\0" * 100, b"\xff" * 5_000])
-async def test_a_file_that_is_no_archive_at_all_is_marked(name, body, nursery):
-    assert await marks_of(nursery, name, body) & {Mark.CORRUPT, Mark.MISNAMED}
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x",
+        b"just some text, no archive\n" * 50,
+        b"<!DOCTYPE html><html>404</html>",
+        b"\0" * 100,
+        b"\xff" * 5_000,
+        samples.TREE["folder/deep/er/cover.jpg"],
+    ],
+)
+async def test_a_file_that_is_no_archive_at_all_is_not_what_its_name_says(name, body, nursery):
+    assert await marks_of(nursery, name, body) == {Mark.MISNAMED}
+
+
+async def test_an_archive_that_lost_its_end_is_damaged_and_still_what_its_name_says(nursery):
+    assert await marks_of(nursery, "a.zip", samples.zip_bytes()[:1000]) == {Mark.CORRUPT}
+    assert await marks_of(nursery, "a.rar", rar_writer.rar5(samples.TREE)[0][:20]) == {Mark.CORRUPT}
+
+
+async def test_a_later_slice_by_itself_is_not_said_to_be_misnamed(nursery):
+    body = samples.zip_bytes()
+    assert await marks_of(nursery, "a.zip.002", body[50_000:60_000]) == {Mark.INCOMPLETE}
 
 
 async def test_lying_headers_end_with_a_mark(nursery):
