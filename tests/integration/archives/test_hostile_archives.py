@@ -1,6 +1,7 @@
 """Whatever the bytes are: a mark, in time, within memory, and the parsing process lives on."""
 
 import asyncio
+import errno
 import gzip
 import io
 import struct
@@ -9,6 +10,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from pathlib import Path
 
 import archive_samples as samples
 import memory_sets
@@ -16,6 +18,7 @@ import psutil
 import pytest
 import rar_writer
 
+from worker.archives import landlock
 from worker.archives.nursery import Nursery
 from worker.domain.listing import Limits, Mark
 
@@ -195,6 +198,49 @@ async def test_a_confined_process_can_open_no_file_and_no_socket():
     command = [sys.executable, "-c", script]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["24", "24", "24"]
+
+
+CHANGES = """
+import os
+import sys
+from worker.archives.child import confine
+from worker.archives.rar_unpacker import _confine as confine_unpacker
+from worker.domain.listing import Limits
+open("old", "w").close()
+(confine if sys.argv[1] == "parser" else confine_unpacker)(Limits())
+changes = (
+    lambda: os.mkdir("new"),
+    lambda: os.unlink("old"),
+    lambda: os.symlink("old", "new"),
+    lambda: os.link("old", "new"),
+    lambda: os.rename("old", "new"),
+    lambda: os.truncate("old", 1),
+    lambda: os.mkfifo("new"),
+)
+for change in changes:
+    try:
+        change()
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+def run_python(folder, *arguments):
+    command = [sys.executable, "-c", *arguments]
+    root = Path(landlock.__file__).parents[2]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=folder, env={"PYTHONPATH": str(root)}
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("confined", ["parser", "unpacker"])
+async def test_a_confined_process_can_make_and_remove_no_file(confined, tmp_path):
+    ask = "from worker.archives.landlock import forbid_changes; print(forbid_changes())"
+    if await asyncio.to_thread(run_python, tmp_path, ask) == ["False"]:
+        pytest.skip("the kernel has no Landlock")
+    assert await asyncio.to_thread(run_python, tmp_path, CHANGES, confined) == [str(errno.EACCES)] * 7
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 async def test_cancelling_a_job_ends_its_child():
