@@ -76,6 +76,12 @@ def test_p5_missing_parts_are_named_in_the_style_of_those_present():
         ("a.z01", "a.z03", "a.zip"): ("a.z02",),
         ("a.z01", "a.z02"): ("a.zip",),
         ("a.rar", "a.r01"): ("a.r00",),
+        ("A.PART1.RAR", "A.PART3.RAR"): ("A.PART2.RAR",),
+        ("a.Part1.rar", "a.Part3.rar"): ("a.Part2.rar",),
+        ("A.7Z.001", "A.7Z.003"): ("A.7Z.002",),
+        ("a.7z.7z.001", "a.7z.7z.003"): ("a.7z.7z.002",),
+        ("A.RAR", "A.R01"): ("A.R00",),
+        ("A.Z01", "A.Z02"): ("A.ZIP",),
     }
     for names, missing in cases.items():
         (item,) = group(posts(*names)).sets
