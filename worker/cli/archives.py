@@ -155,7 +155,7 @@ async def _inspect_all(posted: list[PostedFile], paths: dict[int, Path]) -> Find
             # Files are opened inside the gate: a thousand sets must not hold a thousand descriptors.
             async with gate:
                 try:
-                    return await _without_spares(nursery, found, paths)
+                    return await _inspect_one(nursery, found, paths)
                 except (OSError, RetryableError) as error:
                     return str(error)
 
@@ -174,7 +174,7 @@ async def _inspect_all(posted: list[PostedFile], paths: dict[int, Path]) -> Find
     return findings
 
 
-async def _without_spares(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:
+async def _inspect_one(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:
     """Look at a set, or at those of its files that are whole without the others."""
     inspected = await _examine(nursery, found, paths)
     if inspected.complete or inspected.missing:

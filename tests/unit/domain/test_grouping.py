@@ -238,11 +238,14 @@ NAMES = [
 ]
 
 
-@given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 2), st.integers(0, 3)), max_size=25))
+ITEMS = st.tuples(st.sampled_from(NAMES), st.integers(0, 2), st.integers(0, 3), st.integers(0, 8))
+
+
+@given(st.lists(ITEMS, max_size=25))
 def test_every_file_is_in_one_set_or_ignored_and_no_set_holds_a_number_twice(items):
     files = [
-        post(number, name, poster_id=poster, album_id=album or None)
-        for number, (name, poster, album) in enumerate(items, start=1)
+        post(number, name, poster_id=poster, album_id=album or None, reply_to=answered or None)
+        for number, (name, poster, album, answered) in enumerate(items, start=1)
     ]
     found = group(files)
     seen = [p.message_id for s in found.sets for p in s.parts] + [i.file.message_id for i in found.ignored]
