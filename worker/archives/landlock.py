@@ -18,7 +18,7 @@ SET_NO_NEW_PRIVILEGES = 38
 WRITE_FILE, REMOVE_AND_MAKE, LINK_ELSEWHERE, TRUNCATE = 0x2, 0x1FF0, 0x2000, 0x4000
 # By the version that brought them: a kernel refuses rights that it does not know.
 RIGHTS = ((1, WRITE_FILE | REMOVE_AND_MAKE), (2, LINK_ELSEWHERE), (3, TRUNCATE))
-LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+LIBC: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def forbid_changes() -> bool:
