@@ -8,7 +8,7 @@ Foreign bytes are parsed in a child process and nowhere else:
 - ``reader`` says how bytes are had, so that a part may lie on disk or on a server;
 - ``nursery`` is what the fleet calls; ``conversation`` talks to one child over ``wire`` frames;
 - ``nursery_process`` is the preloaded process that children are forked from, ``child`` the one job of a
-  child and the limits that the kernel keeps on it;
+  child and the limits that the kernel keeps on it, ``landlock`` among them;
 - ``examine`` looks at one set there: ``*_proof`` judge whether it is whole and what speaks for each part,
   ``*_listing`` send members to a ``sink``, ``*_check`` compare bytes with checksums and with each other,
   ``pictures`` and ``thumbnail`` make a preview;

@@ -1,8 +1,11 @@
 """What runs in a parser child: one job, under limits that the kernel keeps.
 
 By the time foreign bytes are read the process can open no file and no socket (no descriptor is left to
-it), can write to no file, and dies by itself when its memory, CPU time or wall time is used up. It owns one
-channel, to the fleet, and for RAR the pipes of an unpacker that was started before and has limits of its own.
+it), can write to no file, can make and remove none where the kernel has Landlock, and dies by itself when its
+memory, CPU time or wall time is used up. It owns one channel, to the fleet, and for RAR the pipes of an
+unpacker that was started before and has limits of its own.
+
+That holds what a parser does by mistake; what code that took one over could still do is in decision 006.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.archives import wire
 from worker.archives.examine import actual_format, check, examine, judge, prove
+from worker.archives.landlock import forbid_changes
 from worker.archives.pictures import pictures
 from worker.archives.rar_unpacker import unpacker
 from worker.archives.sink import Sink, clean_text
@@ -52,6 +56,7 @@ def run_job(channel: socket.socket) -> None:
 
 def confine(limits: Limits) -> None:
     """Give up every right that parsing does not need."""
+    forbid_changes()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
     # The soft limit ends the child by SIGXCPU, which tells CPU time from other reasons to be killed.

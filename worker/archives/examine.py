@@ -72,13 +72,22 @@ def examine(
     """
     if not proven.complete:
         sink.mark(Mark.INCOMPLETE, proven.reason)
+    contents = _nothing
     try:
-        return _list(parts, form, scheme, sink, unpacker)
+        contents = _list(parts, form, scheme, sink, unpacker)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
         sink.mark(Mark.CORRUPT, f"{type(error).__name__}: {error}")
-    return lambda _: None
+    if proven.complete and sink.marks == {Mark.CORRUPT} and not sink.count and sniff(parts.volume(0)) is None:
+        sink.marks.discard(Mark.CORRUPT)
+        sink.mark(Mark.MISNAMED, f"it begins like no archive, and nothing in it can be read as {form}")
+        return _nothing
+    return contents
+
+
+def _nothing(_: Budget) -> None:
+    """There are no contents to compare with anything."""
 
 
 def check(contents: Callable[[Budget], None], sink: Sink, limits: Limits) -> None:

@@ -14,6 +14,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from worker.archives.landlock import forbid_changes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -100,6 +102,7 @@ def unpacker(limits: Limits) -> Iterator[Unpacker | None]:
 
 
 def _confine(limits: Limits) -> None:
+    forbid_changes()
     bounds = (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_CPU, limits.cpu_seconds),

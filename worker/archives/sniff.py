@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import ArchiveFormat
@@ -22,6 +23,8 @@ _MAGIC = (
     (b"\xfd7zXZ\x00", ArchiveFormat.TAR_XZ),
     (b"\x28\xb5\x2f\xfd", ArchiveFormat.TAR_ZST),
 )
+# What a zstd decoder passes over: sixteen magic numbers, then a length. pzstd puts one before every frame.
+ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
 def sniff(file: RangeFile) -> ArchiveFormat | None:
@@ -30,6 +33,8 @@ def sniff(file: RangeFile) -> ArchiveFormat | None:
     for magic, form in _MAGIC:
         if head.startswith(magic):
             return form
+    if ZSTD_SKIPPED.match(head):
+        return ArchiveFormat.TAR_ZST
     if any(head) and looks_like_tar(head):  # zeros may also be the padding of a self-extractor's program
         return ArchiveFormat.TAR
     return None

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from worker.archives.sniff import looks_like_tar
 from worker.archives.tar_check import BLOCK, TarCheck
-from worker.archives.tar_streams import describe_stream, unpacked
+from worker.archives.tar_streams import describe_stream, unpacked, wants_too_much
 from worker.domain.archive_name import ArchiveFormat
 from worker.domain.listing import Entry, Mark, Unchecked
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from worker.archives.sink import Sink
-    from worker.archives.source import Parts
+    from worker.archives.source import Parts, RangeFile
     from worker.archives.whole import Budget
 
 PIECE = 1024 * 1024
@@ -29,11 +29,22 @@ class BadTarError(Exception):
 def list_tar(parts: Parts, form: ArchiveFormat, sink: Sink) -> Callable[[Budget], None]:
     """Send every member to the sink. A tar is checked as it is read, so nothing remains to be done."""
     file = parts.joined()
+    try:
+        _list(file, form, sink)
+    except Exception as error:
+        if not wants_too_much(error):
+            raise
+        sink.mark(Mark.UNSUPPORTED, "unpacking it takes more memory than is allowed")
+        sink.leave(Unchecked.METHOD, 0, file.size)
+    return lambda _: None
+
+
+def _list(file: RangeFile, form: ArchiveFormat, sink: Sink) -> None:
     checksummed = describe_stream(file, form, sink)
     with unpacked(file, form) as stream:
         if not looks_like_tar(stream.read(BLOCK)):
             sink.mark(Mark.MISNAMED, "there is no tar archive inside")
-            return lambda _: None
+            return
         check = TarCheck(sink, plain=form is ArchiveFormat.TAR)
         for member in members(stream, check):
             sink.add(_entry(member))
@@ -46,7 +57,6 @@ def list_tar(parts: Parts, form: ArchiveFormat, sink: Sink) -> Callable[[Budget]
         check.judge_end(file)
     elif not checksummed:
         sink.leave(Unchecked.NAMES if check.extended else Unchecked.FORMAT, 0, file.size)
-    return lambda _: None
 
 
 class Recorder:
@@ -90,7 +100,7 @@ def members(stream: IO[bytes], check: TarCheck | None = None) -> Iterator[tarfil
             raise BadTarError("a header points back at itself")
         if check is not None:
             check.headers(start, recorder.taken, member)
-            padding = -member.size % BLOCK if archive.offset > member.offset_data else 0
+            padding = -_stored(member) % BLOCK if archive.offset > member.offset_data else 0
             stream.seek(archive.offset - padding)
             check.contents(member.offset_data, archive.offset - padding, stream.read(padding))
         yield member
@@ -99,6 +109,13 @@ def members(stream: IO[bytes], check: TarCheck | None = None) -> Iterator[tarfil
         raise BadTarError("the archive breaks off without its end blocks")
     if check is not None:
         check.end = start + 2 * BLOCK
+
+
+def _stored(member: tarfile.TarInfo) -> int:
+    """How many bytes of contents the archive holds: of a file with holes, only what lies between them."""
+    if not member.issparse():
+        return member.size
+    return sum(length for _, length in cast("list[tuple[int, int]]", member.sparse))
 
 
 def _entry(member: tarfile.TarInfo) -> Entry:

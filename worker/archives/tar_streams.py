@@ -7,6 +7,7 @@ import gzip
 import lzma
 from typing import IO, TYPE_CHECKING, cast
 
+from worker.archives.sniff import ZSTD_SKIPPED
 from worker.domain.archive_name import ArchiveFormat
 from worker.domain.listing import Mark, Unchecked
 
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from worker.archives.source import RangeFile
 
 GZIP_RESERVED, GZIP_HEADER_CRC, GZIP_EXTRA, GZIP_NAME, GZIP_COMMENT = 0xE0, 0x2, 0x4, 0x8, 0x10
-GZIP_EFFORTS = (0, 2, 4)
-GZIP_SYSTEMS = (*range(14), 255)
 XZ_NO_CHECK = 0
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZSTD_UNUSED, ZSTD_CHECKSUM, ZSTD_SINGLE = 0x10, 0x4, 0x20
+ZSTD_SKIPPED_HEAD = 8
 MAX_NAME = 64 * 1024
 
 
@@ -39,6 +39,11 @@ def unpacked(file: RangeFile, form: ArchiveFormat) -> IO[bytes]:
     if form is ArchiveFormat.TAR_ZST:
         return cast("IO[bytes]", zstd.ZstdFile(file))
     return cast("IO[bytes]", file)
+
+
+def wants_too_much(error: Exception) -> bool:
+    """Whether a decoder refused only because it would have to keep more in memory than it may."""
+    return isinstance(error, zstd.ZstdError) and "memory" in str(error)
 
 
 def describe_stream(file: RangeFile, form: ArchiveFormat, sink: Sink) -> bool:
@@ -58,8 +63,8 @@ def _describe_gzip(file: RangeFile, sink: Sink) -> None:
     head = file.read_at(0, 10)
     if len(head) < 10:
         return
-    flags, effort, system = head[3], head[8], head[9]
-    if flags & GZIP_RESERVED or effort not in GZIP_EFFORTS or system not in GZIP_SYSTEMS:
+    flags = head[3]
+    if flags & GZIP_RESERVED:
         sink.mark(Mark.CORRUPT, "the gzip header has values that nobody writes")
     end = 10
     if flags & GZIP_EXTRA:
@@ -73,19 +78,32 @@ def _describe_gzip(file: RangeFile, sink: Sink) -> None:
 def _describe_zstd(file: RangeFile, sink: Sink) -> bool:
     """Walk over the frames by their block headers: not every frame has a checksum."""
     position, checksummed = 0, True
-    while file.read_at(position, 4) == ZSTD_MAGIC:
-        descriptor = int.from_bytes(file.read_at(position + 4, 1), "little")
-        if descriptor & ZSTD_UNUSED:
-            sink.mark(Mark.CORRUPT, "the zstd header has values that nobody writes")
-        checksummed = checksummed and bool(descriptor & ZSTD_CHECKSUM)
-        single = bool(descriptor & ZSTD_SINGLE)
-        if not single:
-            sink.leave(Unchecked.FIELDS, position + 5, 1)  # how much memory a decoder needs
-        dictionary = (0, 1, 2, 4)[descriptor & 3]
-        stated_size = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
-        position = _after_blocks(file, position + 5 + (not single) + dictionary + stated_size)
-        position += 4 if descriptor & ZSTD_CHECKSUM else 0
+    while position < file.size:
+        magic = file.read_at(position, 4)
+        if ZSTD_SKIPPED.fullmatch(magic):
+            length = ZSTD_SKIPPED_HEAD + int.from_bytes(file.read_at(position + 4, 4), "little")
+            sink.leave(Unchecked.STRAY, position, min(length, file.size - position))
+            position += length
+        elif magic == ZSTD_MAGIC:
+            position, has_checksum = _describe_frame(file, position, sink)
+            checksummed = checksummed and has_checksum
+        else:
+            return False
     return checksummed
+
+
+def _describe_frame(file: RangeFile, position: int, sink: Sink) -> tuple[int, bool]:
+    """Where the frame ends, and whether it has a checksum."""
+    descriptor = int.from_bytes(file.read_at(position + 4, 1), "little")
+    if descriptor & ZSTD_UNUSED:
+        sink.mark(Mark.CORRUPT, "the zstd header has values that nobody writes")
+    has_checksum, single = bool(descriptor & ZSTD_CHECKSUM), bool(descriptor & ZSTD_SINGLE)
+    if not single:
+        sink.leave(Unchecked.FIELDS, position + 5, 1)  # how much memory a decoder needs
+    dictionary = (0, 1, 2, 4)[descriptor & 3]
+    stated_size = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
+    end = _after_blocks(file, position + 5 + (not single) + dictionary + stated_size)
+    return end + 4 * has_checksum, has_checksum
 
 
 def _after_blocks(file: RangeFile, position: int) -> int:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # What a zip over several disks begins with, or one that was planned so and fitted on one.
 SPANNING = (b"PK\x07\x08", b"PK00")
+# Where in a local header the moment stands.
+TIME = 10
 
 
 class ZipCheck:
@@ -59,6 +61,8 @@ class ZipCheck:
                 self._sink.mark(Mark.CORRUPT, "a local header contradicts the central directory")
                 continue
             self._spans.append((member.position, end))
+            if member.redated:
+                self._sink.leave(Unchecked.FIELDS, member.position + TIME, 4)
             self._check(member, budget)
         self._explain()
 
@@ -117,4 +121,6 @@ class ZipCheck:
                 directory.end_position + END64.size,
                 comment - END.size - LOCATOR64.size - directory.end_position - END64.size,
             )
-        leave(Unchecked.FIELDS, comment, self._parts.total - comment)
+        stray = max(0, directory.trailing)
+        leave(Unchecked.FIELDS, comment, self._parts.total - stray - comment)
+        leave(Unchecked.STRAY, self._parts.total - stray, stray)

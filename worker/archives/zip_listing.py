@@ -57,7 +57,10 @@ def _compare_end(directory: Directory, start: int, shift: int, sink: Sink) -> No
     """Mark what the end records say of the directory, and is not so."""
     if shift < 0:
         sink.mark(Mark.CORRUPT, f"{-shift} bytes are missing before the central directory")
-    if directory.trailing or directory.contradiction:
+    # What follows a zip that lies where it says is no part of it. Elsewhere, this may be the end of a zip
+    # within the zip, whose own end is lost.
+    cut = directory.trailing < 0 or (directory.trailing > 0 and shift != 0)
+    if cut or directory.contradiction:
         sink.mark(Mark.CORRUPT, directory.contradiction or "the end record does not end the file")
     if start + directory.size != directory.end_position:
         sink.mark(Mark.CORRUPT, "the central directory has not the size that its end record states")

@@ -41,6 +41,7 @@ class Member:
     position: int
     data: int
     extra: bytes
+    redated: bool  # the two headers name two moments
 
     @property
     def data_end(self) -> int:
@@ -67,7 +68,9 @@ def member_at(file: RangeFile, record: Record, position: int) -> Member | None:
     magic, needed, flags, method, time, date, crc, packed, size, name_length, extra_length = LOCAL.unpack(
         head
     )
-    if magic != LOCAL_MAGIC or (method, time, date) != (record.method, record.time, record.date):
+    # Some tools write two moments, and no tool minds; but two that are one bit apart were one.
+    apart = (date << 16 | time) ^ (record.date << 16 | record.time)
+    if magic != LOCAL_MAGIC or method != record.method or apart.bit_count() == 1:
         return None
     rest = file.read_at(position + LOCAL.size, name_length + extra_length)
     name, extra = rest[:name_length], rest[name_length:]
@@ -80,7 +83,7 @@ def member_at(file: RangeFile, record: Record, position: int) -> Member | None:
         return None
     if not _sizes_agree(record, crc, packed, size, extra) or not _extras_agree(record.extra, extra):
         return None
-    return Member(record, position, position + LOCAL.size + len(rest), extra)
+    return Member(record, position, position + LOCAL.size + len(rest), extra, redated=apart != 0)
 
 
 def _sizes_agree(record: Record, crc: int, packed: int, size: int, extra: bytes) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from worker.archives.source import Parts, RangeFile
     from worker.archives.whole import Budget
     from worker.archives.zip_directory import Record
+    from worker.archives.zip_member import Member
 
 MAX_NAMED = 1_000
 # Members so large that a part may lie wholly inside: no more of them than parts, and a bound on those.
@@ -81,21 +82,29 @@ def _members_in_place(
     evidence = PartEvidence(parts)
     evidence.headers(start, directory.end_position - start)
     for position, record in (*first.values(), *last.values()):
-        if member_at(file, record, position) is None:
-            raise NotWholeError("a member does not begin where the directory says")
+        _in_place(file, record, position)
         evidence.headers(position, LOCAL.size)
     for _, position, record in heapq.nsmallest(len(large), large):
         _contents_in_place(file, position, record, evidence, budget)
     return Proof(evidence=evidence.found)
 
 
+def _in_place(file: RangeFile, record: Record, position: int) -> Member:
+    """The member, if its local header bears the directory out, the moment included.
+
+    Another archive of the same files differs in little else.
+    """
+    member = member_at(file, record, position)
+    if member is None or member.redated:
+        raise NotWholeError("a member does not begin where the directory says")
+    return member
+
+
 def _contents_in_place(
     file: RangeFile, position: int, record: Record, evidence: PartEvidence, budget: Budget
 ) -> None:
     """A part that is nothing but the middle of one member is proven by that member's checksum alone."""
-    member = member_at(file, record, position)
-    if member is None:
-        raise NotWholeError("a member does not begin where the directory says")
+    member = _in_place(file, record, position)
     if not evidence.lacking(member.data, record.packed) or not member.readable:
         return
     if not budget.take(record.packed):

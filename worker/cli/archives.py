@@ -6,19 +6,24 @@ import asyncio
 import contextlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from worker.archives.nursery import Examination, Nursery
 from worker.archives.reader import FileReader, Part, SetBytes
+from worker.archives.sink import clean_text
 from worker.domain.archive_set import ArchiveSet, PostedFile
+from worker.domain.forming import stands_alone, without_spares
 from worker.domain.grouping import group
 from worker.domain.listing import LOCAL, Mark
 from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT, OriginalFile, split_plan
 from worker.errors import RetryableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHOWN_ENTRIES = 20
 AT_ONCE = 2
@@ -52,6 +57,15 @@ class Inspected:
         return sorted(marks)
 
 
+@dataclass(slots=True)
+class Findings:
+    """What became of all the files; those that failed or were ignored by path and reason."""
+
+    inspected: list[Inspected] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    ignored: list[tuple[str, str]] = field(default_factory=list)
+
+
 @click.group("archives")
 def archives() -> None:
     """Look at archives on disk the way the fleet does."""
@@ -73,23 +87,23 @@ def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -
       worker archives inspect --json *.zip
     """
     posted, paths, refused = _as_posted(files)
-    grouping = group(posted)
-    inspected, failed = asyncio.run(_examine_all(grouping.sets, paths))
-    refused += failed
+    findings = asyncio.run(_inspect_all(posted, paths))
+    refused += findings.failed
     for path, reason in refused:
-        click.echo(f"{_shown(path)}: {reason}", err=True)
-    ignored = [(str(paths[item.file.message_id]), item.reason) for item in grouping.ignored]
+        click.echo(_shown(f"{path}: {reason}"), err=True)
     if as_json:
+        ignored = [*refused, *findings.ignored]
         document = {
-            "sets": [_set_json(item) for item in inspected],
-            "ignored": [{"file": file, "reason": reason} for file, reason in (*refused, *ignored)],
+            "sets": [_set_json(item) for item in findings.inspected],
+            "ignored": [{"file": file, "reason": reason} for file, reason in ignored],
         }
-        click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+        # File names may be no text at all; JSON always is.
+        click.echo(clean_text(json.dumps(document, ensure_ascii=False, indent=2)))
     else:
-        for item in inspected:
+        for item in findings.inspected:
             _print_set(item)
-        for file, reason in ignored:
-            click.echo(f"{_shown(file)}: ignored, {reason}")
+        for file, reason in findings.ignored:
+            click.echo(_shown(f"{file}: ignored, {reason}"))
     if refused:
         context.exit(1)
 
@@ -131,12 +145,9 @@ def _unusable(path: Path) -> str:
     return ""
 
 
-async def _examine_all(
-    sets: tuple[ArchiveSet, ...], paths: dict[int, Path]
-) -> tuple[list[Inspected], list[tuple[str, str]]]:
+async def _inspect_all(posted: list[PostedFile], paths: dict[int, Path]) -> Findings:
     """Look at every set; a file that vanished or shrank meanwhile fails its own set only."""
-    inspected: list[Inspected] = []
-    failed: list[tuple[str, str]] = []
+    findings = Findings()
     gate = asyncio.Semaphore(AT_ONCE)
     async with Nursery(max_children=AT_ONCE) as nursery:
 
@@ -144,25 +155,50 @@ async def _examine_all(
             # Files are opened inside the gate: a thousand sets must not hold a thousand descriptors.
             async with gate:
                 try:
-                    return await _examine(nursery, found, paths)
+                    return await _inspect_one(nursery, found, paths)
                 except (OSError, RetryableError) as error:
                     return str(error)
 
-        for found, outcome in zip(sets, await asyncio.gather(*map(one, sets)), strict=True):
-            if isinstance(outcome, Inspected):
-                inspected.append(outcome)
-            else:
-                failed.append((str(paths[found.parts[0].message_id]), outcome))
-    return inspected, failed
+        while posted:
+            grouping = group(posted)
+            findings.ignored += [(str(paths[i.file.message_id]), i.reason) for i in grouping.ignored]
+            outcomes = await asyncio.gather(*map(one, grouping.sets))
+            posted = []
+            for found, outcome in zip(grouping.sets, outcomes, strict=True):
+                if isinstance(outcome, Inspected):
+                    findings.inspected.append(outcome)
+                    # What a set is whole without looks for a set of its own.
+                    posted += [part for part in found.parts if part not in outcome.found.parts]
+                else:
+                    findings.failed.append((str(paths[found.parts[0].message_id]), outcome))
+    return findings
+
+
+async def _inspect_one(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:
+    """Look at a set, or at those of its files that are whole without the others."""
+    inspected = await _examine(nursery, found, paths)
+    if inspected.complete or inspected.missing:
+        return inspected
+    for fewer in without_spares(found):
+        with _opened(fewer, paths) as archive:
+            proven = await nursery.prove(archive)
+        if stands_alone(fewer, proven):
+            return await _examine(nursery, fewer, paths)
+    return inspected
 
 
 async def _examine(nursery: Nursery, found: ArchiveSet, paths: dict[int, Path]) -> Inspected:
+    with _opened(found, paths) as archive:
+        return Inspected(found, await nursery.examine(archive, LOCAL))
+
+
+@contextlib.contextmanager
+def _opened(found: ArchiveSet, paths: dict[int, Path]) -> Iterator[SetBytes]:
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(FileReader(paths[part.message_id])) for part in found.parts]
         parts = tuple(Part(p.file_name, r) for p, r in zip(found.parts, readers, strict=True))
         indices = tuple(member.name.index for member in found.members)
-        archive = SetBytes(found.format, found.scheme, parts, indices)
-        return Inspected(found, await nursery.examine(archive, LOCAL))
+        yield SetBytes(found.format, found.scheme, parts, indices)
 
 
 def _set_json(item: Inspected) -> dict[str, Any]:
@@ -180,6 +216,7 @@ def _set_json(item: Inspected) -> dict[str, Any]:
         },
         "unproven": item.unproven,
         "unchecked": {reason.value: size for reason, size in item.examination.listing.unchecked},
+        "entry_count": item.examination.listing.entry_count,
     }
 
 
@@ -208,7 +245,8 @@ def _print_set(item: Inspected) -> None:
     for note in listing.notes:
         click.echo(f"  note: {_shown(note)}")
     if item.unproven:
-        click.echo(f"  nothing in these tells them from parts of another archive: {', '.join(item.unproven)}")
+        names = _shown(", ".join(item.unproven))
+        click.echo(f"  nothing in these tells them from parts of another archive: {names}")
     for reason, size in listing.unchecked:
         click.echo(f"  not checked: {_count(size, 'byte', 'bytes')} ({reason})")
     entries = _count(listing.entry_count, "entry", "entries")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 # In a spanned zip the part called .zip carries the directory and comes last, however many .zNN precede it.
@@ -48,6 +48,7 @@ class PartName:
     index: int
     digits: str = ""
     anchored: bool = True
+    ending: str = ""  # what follows the base, as it was spelt
 
     @property
     def family(self) -> tuple[str, str]:
@@ -71,7 +72,8 @@ _SINGLE = re.compile(r"(?P<base>.*?)\.(?P<ext>tar\.(?:gz|bz2|xz|zst)|tgz|tar|zip
 def recognise(file_name: str) -> PartName | None:
     """Read a file name; ``None`` says that it is no archive's name."""
     name = file_name.strip()
-    return _multi_part(name) or _continuation(name) or _single(name)
+    found = _multi_part(name) or _continuation(name) or _single(name)
+    return found and replace(found, ending=name[len(found.base) :])
 
 
 def _multi_part(name: str) -> PartName | None:
@@ -110,15 +112,14 @@ def _single(name: str) -> PartName | None:
 
 
 def part_name(like: PartName, scheme: Scheme, index: int) -> str:
-    """The name that the part at ``index`` of the set of ``like`` would have."""
-    width = len(like.digits)
-    if scheme is Scheme.RAR_PARTS:
-        return f"{like.base}.part{index + 1:0{width}d}.rar"
-    if scheme is Scheme.NUMBERED:
-        return f"{like.base}.{like.format.value}.{index + 1:0{width}d}"
+    """The name that the part at ``index`` of the set of ``like`` would have, in its spelling."""
+    if scheme in (Scheme.RAR_PARTS, Scheme.NUMBERED):
+        before, after = like.ending.rsplit(like.digits, 1)
+        return f"{like.base}{before}{index + 1:0{len(like.digits)}d}{after}"
+    ending = f".{like.format.value}"
     if scheme is Scheme.RAR_LEGACY and index > 0:
         letter = chr(ord("r") + (index - 1) // 100)
-        return f"{like.base}.{letter}{(index - 1) % 100:02d}"
-    if scheme is Scheme.ZIP_SPANNED and index < LAST:
-        return f"{like.base}.z{index + 1:02d}"
-    return f"{like.base}.{like.format.value}"
+        ending = f".{letter}{(index - 1) % 100:02d}"
+    elif scheme is Scheme.ZIP_SPANNED and index < LAST:
+        ending = f".z{index + 1:02d}"
+    return like.base + (ending.upper() if like.ending.isupper() else ending)

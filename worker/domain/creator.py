@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MONTHS = """
 january february march april may june july august september october november december
@@ -16,12 +21,13 @@ _DATE = re.compile(
     rf"(?:(?:{_MONTH})\b|q[1-4]\b|[0-9]+(?:st|nd|rd|th)?|[\s.,/_\-\u2013\u2014]+)+", re.IGNORECASE
 )
 _DASH = re.compile(r"\s+[-\u2013\u2014]\s+")
-_HASHTAG = re.compile(r"(?<![\w#&])#(\w+)")
 _BRACKETS = re.compile(r"[\[(【{][^\])】}]*[\])】}]")
 _DECORATION = re.compile(r"[|•·~*=<>«»\"“”]+|@\w+|https?://\S+|t\.me/\S+", re.IGNORECASE)
 _FILLER = re.compile(
     r"\b(?:official|archives?|channel|backup|uploads?|collection|group|chat|vip|free)\b", re.IGNORECASE
 )
+# Beside letters and digits: underscores, and what joins or parts letters unseen.
+_WITHIN = "_\u200c\u200d"
 _GENERIC_TOPICS = {"general", "main", "chat", "other", "misc"}
 MAX_CREATOR = 80
 
@@ -55,8 +61,23 @@ def is_date(text: str) -> bool:
 def tags_of(*, category: str | None, caption: str) -> tuple[str, ...]:
     """The channel's category, then the caption's hashtags, folded, each once, in order."""
     found = [category.strip()] if category and category.strip() else []
-    found += [tag for tag in _HASHTAG.findall(caption) if not tag.isdigit()]
+    found += _hashtags(unicodedata.normalize("NFC", caption))
     return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag).casefold() for tag in found))
+
+
+def _hashtags(caption: str) -> Iterator[str]:
+    for at, character in enumerate(caption):
+        before = caption[at - 1 : at]
+        if character != "#" or before in ("#", "&") or (before and _in_word(before)):
+            continue
+        tag = "".join(takewhile(_in_word, caption[at + 1 :]))
+        if tag and not tag.isdigit():
+            yield tag
+
+
+def _in_word(character: str) -> bool:
+    """Letters, digits, and the marks without which words of many scripts fall apart."""
+    return character.isalnum() or character in _WITHIN or unicodedata.category(character).startswith("M")
 
 
 def _tidy(text: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from worker.domain.archive_set import ArchiveSet, PostedFile
+    from worker.domain.listing import Completeness
 
 PROTECTED = "its source forbids copying"
 EMPTY = "it is empty"
@@ -157,6 +158,14 @@ def without_spares(found: ArchiveSet) -> list[ArchiveSet]:
     if found.scheme is Scheme.ZIP_SPANNED:
         fewer = []  # its last part is the one that knows of the others
     return [archive_set(members) for members in [*([alone] if alone else []), *fewer]]
+
+
+def stands_alone(fewer: ArchiveSet, proven: Completeness) -> bool:
+    """Whether these are whole without the rest.
+
+    A damaged file is complete if it was posted by itself; beside others, it may as well be one part of them.
+    """
+    return proven.complete and not (fewer.scheme is Scheme.SINGLE and proven.reason)
 
 
 def waits_for(found: ArchiveSet, missing: Sequence[int]) -> str:

@@ -4,7 +4,8 @@ Two postings of one name must never be merged, and a part that comes late must s
 may belong together (same folded name, format, poster, topic) are read in posting order and cut into
 consecutive runs, such that no run holds a part number twice. Among all such cuts the best has the fewest
 runs, then the fewest volumes of unlike size, then the fewest steps backwards in the numbering, then the
-shortest time inside runs. Albums and replies glue files together before anything is cut.
+shortest time inside runs. Albums and replies to a part glue files together before anything is cut; replies
+to one other post are cut by themselves.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _runs_by_topic(family: Sequence[Named], late_window: int) -> Iterator[Unit]:
     for member in family:
         topics[member.file.topic_id].append(member)
     for members in topics.values():
-        yield from _cut(_glue(members), late_window)
+        yield from _cut(_by_answered_post(_glue(members), late_window), late_window)
 
 
 def _glue(members: Sequence[Named]) -> list[Unit]:
@@ -103,6 +104,21 @@ def _glue(members: Sequence[Named]) -> list[Unit]:
         if file.album_id is not None:
             albums[file.album_id] = linked
     return [tuple(unit) for unit in units]
+
+
+def _by_answered_post(units: Sequence[Unit], late_window: int) -> list[Unit]:
+    """Cut the answers to each post by themselves: two postings under two posts may be sent in turns."""
+    answers: dict[int, list[Unit]] = defaultdict(list)
+    loose: list[Unit] = []
+    for unit in units:
+        answered = unit[0].file.reply_to
+        # Whatever is said in a forum's topic answers the message that began it.
+        if answered is None or answered == unit[0].file.topic_id:
+            loose.append(unit)
+        else:
+            answers[answered].append(unit)
+    runs = [run for answering in answers.values() for run in _cut(answering, late_window)]
+    return sorted([*loose, *runs], key=lambda unit: unit[0].file.message_id)
 
 
 def _compatible(left: Unit, right: Unit) -> bool:

@@ -34,6 +34,7 @@ async def index(deps: Deps, package_id: int, parts: Sequence[Part], limits: Limi
     photo = await photo_beside(deps, posting)
     metadata = Metadata(
         entries=listing.entries,
+        unlisted=listing.entry_count - len(listing.entries),
         marks=tuple(sorted(mark.value for mark in listing.marks)),
         creator=creator_of(
             topic_name=posting.topic_title,

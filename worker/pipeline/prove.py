@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
-from worker.domain.forming import waits_for, without_spares
+from worker.domain.forming import stands_alone, waits_for, without_spares
 from worker.errors import (
     AccountUnusableError,
     FleetError,
@@ -146,7 +146,7 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
     else:
         reason = f"it is not whole: {verdict.reason}"
         for fewer in without_spares(found):
-            if (await _ask(deps, fewer, documents)).complete:
+            if stands_alone(fewer, await _ask(deps, fewer, documents)):
                 await proofs.settle_without_spares(deps.database, unproven, fewer)
                 log.info("set.complete_without_spares", set=unproven.set_id, parts=len(fewer.parts))
                 return

@@ -34,9 +34,11 @@ class Metadata:
     creator: str | None = None
     tags: Sequence[str] = ()
     preview: Preview | None = None
+    unlisted: int = 0  # members beyond the listing's limit, of which nothing else is known
 
 
 _MOST = 2**63 - 1
+_MOST_FILES = 2**31 - 1
 
 
 async def package_with(connection: AsyncConnection, content_hash: bytes) -> int | None:
@@ -124,11 +126,12 @@ async def complete(database: Database, package_id: int, metadata: Metadata) -> N
             rows = [_file_values(package_id, n, file) for n, file in enumerate(metadata.entries)]
             await connection.execute(_INSERT_FILE, rows)
         await save_preview(connection, package_id, metadata.preview)
+        files = sum(not file.is_dir for file in metadata.entries) + metadata.unlisted
         await connection.execute(
             _COMPLETE,
             {
                 "id": package_id,
-                "count": sum(not file.is_dir for file in metadata.entries),
+                "count": min(files, _MOST_FILES),
                 "marks": list(metadata.marks),
                 "creator": metadata.creator,
                 "tags": list(metadata.tags),

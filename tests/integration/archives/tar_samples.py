@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import sys
 import tarfile
 from importlib import import_module
@@ -73,6 +74,15 @@ def tar_xz(folder):
 def tar_zst(folder):
     options = {zstd.CompressionParameter.checksum_flag: 1}
     return Sample(write_files(folder, ["a.tar.zst"], [zstd.compress(tar_bytes(), options=options)]))
+
+
+@sample("tar.zst")
+def tar_zst_in_pieces(folder):
+    """As pzstd writes it: before each frame one to be skipped, which holds the frame's size."""
+    body = tar_bytes()
+    frames = [zstd.compress(body[at : at + 60_000]) for at in range(0, len(body), 60_000)]
+    pieces = [struct.pack("<3L", 0x184D2A50, 4, len(frame)) + frame for frame in frames]
+    return Sample(write_files(folder, ["a.tar.zst"], [b"".join(pieces)]))
 
 
 @sample("tar.zst", "bsdtar")

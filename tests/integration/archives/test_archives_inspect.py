@@ -1,10 +1,15 @@
 import json
+import os
+import zlib
+from pathlib import Path
 
 import archive_samples as samples
 import pytest
+import rar_writer
 from click.testing import CliRunner
 
 from worker.cli.archives import archives
+from worker.domain.listing import Limits
 from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT
 
 
@@ -24,7 +29,7 @@ def test_the_document_has_exactly_the_promised_keys(good):
     assert list(document) == ["sets", "ignored"]
     (found,) = document["sets"]
     promised = ["name", "format", "parts", "complete", "missing", "marks", "entries", "split"]
-    assert list(found) == [*promised, "unproven", "unchecked"]
+    assert list(found) == [*promised, "unproven", "unchecked", "entry_count"]
     assert (found["name"], found["format"], found["parts"]) == ("good", "zip", ["good.zip"])
     assert list(found["split"]) == ["standard", "premium"]
 
@@ -92,6 +97,74 @@ def test_missing_parts_are_named(tmp_path):
     assert found["missing"] == [sample.files[-1].name]
     assert "incomplete" in found["marks"]
     assert result.exit_code == 0
+
+
+def test_entries_beyond_the_listings_limit_are_counted(good, monkeypatch):
+    monkeypatch.setattr("worker.cli.archives.LOCAL", Limits(entries=2))
+    (found,) = json.loads(run("--json", good).stdout)["sets"]
+    assert len(found["entries"]) == 2
+    assert found["entry_count"] == len(samples.TREE)
+    assert "truncated" in found["marks"]
+
+
+def test_a_file_name_that_is_no_text_is_told_in_valid_json(tmp_path):
+    folder = os.fsencode(tmp_path)
+    (Path(os.fsdecode(folder + b"/caf\xe9.zip"))).write_bytes(samples.zip_bytes())
+    names = [b"/caf\xe9.zip", b"/caf\xe9.txt", b"/gone\xe9.zip"]
+    Path(os.fsdecode(folder + names[1])).write_bytes(b"x")
+    result = run("--json", *(os.fsdecode(folder + name) for name in names))
+    assert result.exit_code == 1
+    assert not isinstance(result.exception, UnicodeError)
+    document = json.loads(result.stdout_bytes.decode())
+    assert document["sets"][0]["parts"] == ["caf\ufffd.zip"]
+    assert [Path(item["file"]).name for item in document["ignored"]] == ["gone\ufffd.zip", "caf\ufffd.txt"]
+    assert "gone\ufffd.zip: there is no such file" in result.stderr_bytes.decode()
+
+
+def test_a_file_name_that_is_no_text_can_be_shown_to_a_person(tmp_path):
+    """Each member ends with its volume, so that the volumes are named as unproven."""
+    paths = [os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.part%d.rar" % number) for number in (1, 2)]
+    for number, path in enumerate(paths):
+        member = rar_writer.file5(rar_writer.Piece(f"{number}.bin", b"x", 1, zlib.crc32(b"x")))
+        end = rar_writer.end5(more=number < 1)
+        Path(path).write_bytes(rar_writer.MAGIC5 + rar_writer.main5(number) + member + end)
+    result = run(*paths)
+    assert result.exit_code == 0
+    shown = result.stdout_bytes.decode()
+    assert "caf\ufffd (rar, 2 parts): complete" in shown
+    assert "another archive: caf\ufffd.part1.rar, caf\ufffd.part2.rar" in shown
+
+
+def test_a_whole_zip_beside_a_stray_part_is_whole_and_the_part_is_ignored(good, tmp_path):
+    stray = tmp_path / "good.z01"
+    stray.write_bytes(b"left of something else")
+    document = json.loads(run("--json", good, stray).stdout)
+    (found,) = document["sets"]
+    assert found["complete"]
+    assert found["parts"] == ["good.zip"]
+    assert [item["file"] for item in document["ignored"]] == [str(stray)]
+
+
+def test_what_follows_the_end_of_an_archive_is_a_set_of_its_own(tmp_path):
+    volumes = rar_writer.rar5(samples.TREE, 60_000)
+    for number, body in enumerate([*volumes, volumes[-1]], start=1):
+        (tmp_path / f"a.part{number}.rar").write_bytes(body)
+    files = sorted(tmp_path.iterdir())
+    whole, left = json.loads(run("--json", *files).stdout)["sets"]
+    assert whole["complete"]
+    assert whole["parts"] == [file.name for file in files[:-1]]
+    assert not left["complete"]
+    assert left["parts"] == [files[-1].name]
+
+
+def test_a_damaged_last_part_is_not_taken_for_the_whole(tmp_path):
+    disks = samples.spanned_zip(samples.TREE, 80_000)
+    bodies = {"a.z01": disks[0], "a.z02": disks[1], "a.zip": disks[2].replace(b"PK\5\6", b"PK\5\7")}
+    for name, body in bodies.items():
+        (tmp_path / name).write_bytes(body)
+    (found,) = json.loads(run("--json", *sorted(tmp_path.iterdir())).stdout)["sets"]
+    assert not found["complete"]
+    assert found["parts"] == list(bodies)
 
 
 def test_without_json_a_person_can_read_it(good):

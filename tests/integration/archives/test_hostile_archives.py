@@ -1,6 +1,7 @@
 """Whatever the bytes are: a mark, in time, within memory, and the parsing process lives on."""
 
 import asyncio
+import errno
 import gzip
 import io
 import struct
@@ -9,6 +10,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from pathlib import Path
 
 import archive_samples as samples
 import memory_sets
@@ -16,6 +18,7 @@ import psutil
 import pytest
 import rar_writer
 
+from worker.archives import landlock
 from worker.archives.nursery import Nursery
 from worker.domain.listing import Limits, Mark
 
@@ -112,9 +115,29 @@ async def test_a_file_that_is_another_archive_is_listed_as_what_it_is(nursery):
 @pytest.mark.parametrize(
     "name", ["a.zip", "a.rar", "a.7z", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst"]
 )
-@pytest.mark.parametrize("body", [b"x", b"just some text, no archive\n" * 50, b"\0" * 100, b"\xff" * 5_000])
-async def test_a_file_that_is_no_archive_at_all_is_marked(name, body, nursery):
-    assert await marks_of(nursery, name, body) & {Mark.CORRUPT, Mark.MISNAMED}
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x",
+        b"just some text, no archive\n" * 50,
+        b"<!DOCTYPE html><html>404</html>",
+        b"\0" * 100,
+        b"\xff" * 5_000,
+        samples.TREE["folder/deep/er/cover.jpg"],
+    ],
+)
+async def test_a_file_that_is_no_archive_at_all_is_not_what_its_name_says(name, body, nursery):
+    assert await marks_of(nursery, name, body) == {Mark.MISNAMED}
+
+
+async def test_an_archive_that_lost_its_end_is_damaged_and_still_what_its_name_says(nursery):
+    assert await marks_of(nursery, "a.zip", samples.zip_bytes()[:1000]) == {Mark.CORRUPT}
+    assert await marks_of(nursery, "a.rar", rar_writer.rar5(samples.TREE)[0][:20]) == {Mark.CORRUPT}
+
+
+async def test_a_later_slice_by_itself_is_not_said_to_be_misnamed(nursery):
+    body = samples.zip_bytes()
+    assert await marks_of(nursery, "a.zip.002", body[50_000:60_000]) == {Mark.INCOMPLETE}
 
 
 async def test_lying_headers_end_with_a_mark(nursery):
@@ -175,6 +198,49 @@ async def test_a_confined_process_can_open_no_file_and_no_socket():
     command = [sys.executable, "-c", script]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["24", "24", "24"]
+
+
+CHANGES = """
+import os
+import sys
+from worker.archives.child import confine
+from worker.archives.rar_unpacker import _confine as confine_unpacker
+from worker.domain.listing import Limits
+open("old", "w").close()
+(confine if sys.argv[1] == "parser" else confine_unpacker)(Limits())
+changes = (
+    lambda: os.mkdir("new"),
+    lambda: os.unlink("old"),
+    lambda: os.symlink("old", "new"),
+    lambda: os.link("old", "new"),
+    lambda: os.rename("old", "new"),
+    lambda: os.truncate("old", 1),
+    lambda: os.mkfifo("new"),
+)
+for change in changes:
+    try:
+        change()
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+def run_python(folder, *arguments):
+    command = [sys.executable, "-c", *arguments]
+    root = Path(landlock.__file__).parents[2]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=folder, env={"PYTHONPATH": str(root)}
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("confined", ["parser", "unpacker"])
+async def test_a_confined_process_can_make_and_remove_no_file(confined, tmp_path):
+    ask = "from worker.archives.landlock import forbid_changes; print(forbid_changes())"
+    if await asyncio.to_thread(run_python, tmp_path, ask) == ["False"]:
+        pytest.skip("the kernel has no Landlock")
+    assert await asyncio.to_thread(run_python, tmp_path, CHANGES, confined) == [str(errno.EACCES)] * 7
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 async def test_cancelling_a_job_ends_its_child():

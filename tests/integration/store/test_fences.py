@@ -166,10 +166,10 @@ async def test_stub_intent_and_set_end_in_one_step_and_metadata_follows(database
         Entry("a.txt", 3, 3, 0, "2026-01-01T12:00:00", False, False),
         Entry("bad\0name/", 0, 0, None, None, True, False),
     ]
-    await packages.complete(database, package_id, packages.Metadata(entries, ["unsafe-paths"]))
+    await packages.complete(database, package_id, packages.Metadata(entries, ["unsafe-paths"], unlisted=7))
     assert await raw.fetchval("SELECT state FROM archive_sets") == "indexed"
     assert tuple(await raw.fetchrow("SELECT file_count, metadata, marks FROM packages")) == (
-        1,
+        1 + 7,
         "complete",
         ["unsafe-paths"],
     )

@@ -19,6 +19,9 @@ from worker.domain.listing import Entry, Mark
         (13 << 5 | 1, 0, None),
         (1 << 5 | 1, 24 << 11, None),
         (1 << 5 | 1, 30, None),
+        (44 << 9 | 2 << 5 | 29, 0, "2024-02-29T00:00:00"),
+        (44 << 9 | 2 << 5 | 31, 0, None),
+        (127 << 9 | 12 << 5 | 31, 0, "2107-12-31T00:00:00"),
     ],
 )
 def test_dos_times_are_read_and_impossible_ones_are_none(date, time, text):

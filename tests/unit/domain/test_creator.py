@@ -50,3 +50,13 @@ def test_p12_tags_are_the_category_and_the_hashtags_each_once():
         "set_2",
     )
     assert tags_of(category=None, caption="") == ()
+
+
+def test_p12_tags_keep_the_marks_of_their_script():
+    persian = "\u0645\u06cc\u200c\u0631\u0648\u062f"
+    caption = f"#हिन्दी, #ภาษาไทย #{persian} #日本語。हिन्दी#no"
+    assert tags_of(category=None, caption=caption) == ("हिन्दी", "ภาษาไทย", persian, "日本語")
+
+
+def test_p12_one_tag_in_two_unicode_forms_is_one_tag():
+    assert tags_of(category=None, caption="#cafe\u0301 #caf\u00e9") == ("caf\u00e9",)

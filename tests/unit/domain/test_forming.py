@@ -3,8 +3,9 @@
 from itertools import count
 
 from worker.domain.archive_set import PostedFile
-from worker.domain.forming import EMPTY, PROTECTED, UNCHECKED, OpenFile, form, without_spares
+from worker.domain.forming import EMPTY, PROTECTED, UNCHECKED, OpenFile, form, stands_alone, without_spares
 from worker.domain.grouping import group
+from worker.domain.listing import Completeness
 
 _numbers = count(1)
 
@@ -121,6 +122,18 @@ def test_a_zip_beside_numbered_files_may_be_whole_by_itself():
 def test_what_follows_the_end_of_an_archive_may_be_spare():
     found = _grouped("a.part1.rar", "a.part2.rar", "a.part3.rar")
     assert [len(fewer.parts) for fewer in without_spares(found)] == [2, 1]
+
+
+def test_a_damaged_file_beside_others_does_not_stand_alone():
+    (alone,) = without_spares(_grouped("a.z01", "a.zip"))
+    assert stands_alone(alone, Completeness(complete=True))
+    assert not stands_alone(alone, Completeness(complete=True, reason="posted as one file, damaged"))
+    assert not stands_alone(alone, Completeness(complete=False))
+
+
+def test_volumes_judged_with_a_note_stand_without_what_follows_them():
+    fewer, _ = without_spares(_grouped("a.part1.rar", "a.part2.rar", "a.part3.rar"))
+    assert stands_alone(fewer, Completeness(complete=True, reason="judged by salt and sizes"))
 
 
 def test_a_single_file_has_no_spare_parts():

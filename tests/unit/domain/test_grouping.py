@@ -76,6 +76,12 @@ def test_p5_missing_parts_are_named_in_the_style_of_those_present():
         ("a.z01", "a.z03", "a.zip"): ("a.z02",),
         ("a.z01", "a.z02"): ("a.zip",),
         ("a.rar", "a.r01"): ("a.r00",),
+        ("A.PART1.RAR", "A.PART3.RAR"): ("A.PART2.RAR",),
+        ("a.Part1.rar", "a.Part3.rar"): ("a.Part2.rar",),
+        ("A.7Z.001", "A.7Z.003"): ("A.7Z.002",),
+        ("a.7z.7z.001", "a.7z.7z.003"): ("a.7z.7z.002",),
+        ("A.RAR", "A.R01"): ("A.R00",),
+        ("A.Z01", "A.Z02"): ("A.ZIP",),
     }
     for names, missing in cases.items():
         (item,) = group(posts(*names)).sets
@@ -133,6 +139,36 @@ def test_p7_a_reply_joins_the_posting_it_answers():
         post(4, "a.part2.rar", reply_to=1),
     ]
     assert ids(group(files)) == [[1, 4], [2, 3]]
+
+
+def test_p7_interleaved_replies_to_two_posts_are_kept_apart():
+    files = [
+        post(1, "a.part1.rar", reply_to=100),
+        post(2, "a.part1.rar", reply_to=200),
+        post(3, "a.part2.rar", reply_to=100),
+        post(4, "a.part2.rar", reply_to=200),
+    ]
+    assert ids(group(files)) == [[1, 3], [2, 4]]
+
+
+def test_p7_two_postings_in_reply_to_one_post_are_two_sets():
+    names = ["a.part2.rar", "a.part3.rar", "a.part1.rar", "a.part2.rar", "a.part3.rar"]
+    assert ids(group(posts(*names, reply_to=100))) == [[1, 2], [3, 4, 5]]
+
+
+def test_a_part_in_reply_to_a_post_joins_parts_that_answer_nothing():
+    files = [post(1, "a.part1.rar"), post(2, "a.part2.rar", reply_to=100), post(3, "a.part3.rar")]
+    assert ids(group(files)) == [[1, 2, 3]]
+
+
+def test_p7_standing_in_one_topic_is_no_link_between_files():
+    files = [
+        post(11, "a.part1.rar", topic_id=5, reply_to=5),
+        post(12, "a.part2.rar", topic_id=5, reply_to=8),
+        post(13, "a.part1.rar", topic_id=5, reply_to=9),
+        post(14, "a.part2.rar", topic_id=5, reply_to=5),
+    ]
+    assert ids(group(files)) == [[11, 12], [13, 14]]
 
 
 def test_p7_volumes_of_another_size_belong_to_another_posting():
@@ -202,11 +238,14 @@ NAMES = [
 ]
 
 
-@given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 2), st.integers(0, 3)), max_size=25))
+ITEMS = st.tuples(st.sampled_from(NAMES), st.integers(0, 2), st.integers(0, 3), st.integers(0, 8))
+
+
+@given(st.lists(ITEMS, max_size=25))
 def test_every_file_is_in_one_set_or_ignored_and_no_set_holds_a_number_twice(items):
     files = [
-        post(number, name, poster_id=poster, album_id=album or None)
-        for number, (name, poster, album) in enumerate(items, start=1)
+        post(number, name, poster_id=poster, album_id=album or None, reply_to=answered or None)
+        for number, (name, poster, album, answered) in enumerate(items, start=1)
     ]
     found = group(files)
     seen = [p.message_id for s in found.sets for p in s.parts] + [i.file.message_id for i in found.ignored]
