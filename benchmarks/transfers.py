@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transfer_clients import HOME, PEERS, Client, Peer
-from transfer_report import Case, Line, Report
+from transfer_report import REFERENCE, Case, Line, Report
 from transfer_server import MIB, Server, sha256_of
 
 from worker.cipher import ige
@@ -48,7 +48,7 @@ class Plan:
         """Less for those whose rate is the same whatever the size, where the whole file takes minutes."""
         whole = self.capped_size if line.mbps else self.size
         if peer.is_sequential:
-            whole //= 4 if line.rtt_ms >= FAR_MS else 2 if line.mbps else 1
+            whole //= 4 if line.rtt_ms >= FAR_MS or peer.name != REFERENCE else 2 if line.mbps else 1
         return min(whole, self.size // 16) if peer.is_slow else whole
 
     def lines(self) -> Iterator[Line]:
