@@ -233,9 +233,10 @@ class Report:
         )
         lines = ["# Performance", "", *_INTRODUCTION, "", machine]
         if slow:
+            given = " or ".join(map(str, slow))
             lines += [
                 "Clients that wait for a part before they ask for the next have the same rate whatever the",
-                f"size; on far or capped lines, Telethon on all, they were given {' or '.join(map(str, slow))} MiB.",
+                f"size; on far or capped lines, Telethon on all, they were given {given} MiB.",
             ]
         lines += ["", *self._target_table(), ""]
         lines += [f"The ceiling is {self._ceiling:.0f} MB per CPU-second: {_CEILING[0]}", *_CEILING[1:], ""]
