@@ -121,6 +121,8 @@ class Reporter:
         shown = True
         if self._ended or self._steps:
             text = progress_text(self._account, list(self._steps.values()), self._ended)
+            # Before it is edited: a kill at the edit would leave a message that nobody knows of.
+            await self._remember()
             shown = await self._progress.show(text)
         await self._remember()
         return shown and not (self._alerts or self._given_up)
