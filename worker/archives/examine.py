@@ -72,7 +72,7 @@ def examine(
     """
     if not proven.complete:
         sink.mark(Mark.INCOMPLETE, proven.reason)
-    contents = _nothing
+    contents: Callable[[Budget], None] = _nothing
     try:
         contents = _list(parts, form, scheme, sink, unpacker)
     except MemoryError:

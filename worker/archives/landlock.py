@@ -34,6 +34,6 @@ def forbid_changes() -> bool:
     if ruleset < 0:
         return False
     LIBC.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    kept = LIBC.syscall(RESTRICT_SELF, ruleset, 0) == 0
+    kept = bool(LIBC.syscall(RESTRICT_SELF, ruleset, 0) == 0)
     os.close(ruleset)
     return kept
