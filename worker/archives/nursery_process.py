@@ -76,7 +76,10 @@ class _Nursery:
             self._reap()
 
     def _accept(self) -> bool:
-        message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
+        message, fds = b"", []
+        # A parent that was killed with something unread resets the connection instead of closing it.
+        with contextlib.suppress(ConnectionResetError):
+            message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
         if not message:
             for pid in self._channels:
                 os.kill(pid, signal.SIGKILL)
