@@ -45,6 +45,7 @@ LOSSES = (
     "db.uploads.rewrite",
     "db.uploads.unsent",
     "lock.account_release",
+    "lock.end_holder",
 )
 
 _END_LOCK_SESSIONS = (
@@ -85,6 +86,9 @@ async def _archives_and_a_crash(world, record: str) -> None:
     await _run(world, record)
     await world.until_buried()
     assert await world.run("recover", faults=record) == {"exit": 0}
+    assert await world.run("run", "--once", faults=record) == {"exit": 0}, (
+        "with both accounts, which are shared"
+    )
 
 
 async def _refused_parts(world, record: str) -> None:
@@ -146,7 +150,9 @@ async def _other_kinds_of_sources(world, record: str) -> None:
     forum, (topic,) = await world.open_forum("Castles")
     await world.post_archive(forum, topic_id=topic)
     await world.post_archive(await world.open_hidden_group(), world.sources[0])
-    await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", nth=2)
+    await _run(world, record)
+    await world.post_archive(world.sources[0])
+    await world.admin.add_rule("messages.getHistory", "error", code=400, text="CHANNEL_PRIVATE", count=0)
     await _run(world, record)
 
 
@@ -186,6 +192,7 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
             "WORKER_TRANSFER__PREMIUM_LIMIT_MIB": "2",
             "WORKER_TELEGRAM__CALL_TIMEOUT_SECS": "2",
         }
+        await _an_owner_that_sleeps(world, record)
         await _lapse_of_premium(world, record)
         await _loss_of_a_source(world, record)
         await _loss_of_an_account(world, record)
@@ -200,6 +207,18 @@ async def _begin(world, record: str, place: str, **options) -> None:
     """An archive whose upload is killed there."""
     await world.post_archive(world.sources[0], **options)
     assert await world.run("run", "--once", *ONE, faults=f"{record},kill={place}") == {"signal": 9}
+
+
+async def _an_owner_that_sleeps(world, record: str) -> None:
+    """Its lease is over, and its locks are in the way."""
+    await world.post_archive(world.sources[0])
+    held = world.env(f"{record},stop=telegram.messages.SendMedia:before:1")
+    owner = world.workers.start("run", "--once", *ONE, env=held)
+    assert await asyncio.to_thread(world.workers.until_stopped, owner) == {"stopped": True}
+    await world.until_buried()
+    assert await world.run("run", "--once", *ONE, faults=record) == {"exit": 0}
+    os.kill(owner, signal.SIGKILL)
+    await asyncio.to_thread(world.workers.wait, owner)
 
 
 async def _lapse_of_premium(world, record: str) -> None:
