@@ -76,7 +76,7 @@ class _Nursery:
             self._reap()
 
     def _accept(self) -> bool:
-        message, fds = b"", []
+        message, fds = b"", list[int]()
         # A parent that was killed with something unread resets the connection instead of closing it.
         with contextlib.suppress(ConnectionResetError):
             message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
