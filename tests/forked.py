@@ -64,6 +64,7 @@ class ForkServer:
                 # Ctrl-C is for the tests; and no command may find a terminal that is not its own.
                 start_new_session=True,
             )
+        self.pid = self._server.pid
         self._asking = threading.Lock()
 
     def start(

@@ -1,8 +1,10 @@
 """The worker processes of one world, and their logs."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
+import psutil
 from forked import Forked, fork_server, nothing, plain_environment
 
 # A worker that the machine let starve for as long as a lease lasts has to give up, and says so: no mistake.
@@ -35,6 +37,14 @@ class Workers:
         ended = self._processes[pid].wait()
         is_starved = ended == {"exit": 1} and '"lease.lost"' in self._log_of[pid].read_text()
         return STARVED if is_starved else ended
+
+    def end_all(self) -> None:
+        """Kill whatever a test that failed has left, so that it takes nothing away from others."""
+        for pid in self._processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                if process.ppid() == fork_server().pid:
+                    process.kill()
 
     def until_stopped(self, pid: int) -> dict[str, Any]:
         return self._processes[pid].until_stopped()

@@ -204,4 +204,7 @@ async def open_world(
         world = World(folder, database_url, facts, admin, Workers(folder), telegram)
         world.sources += chosen.sources
         world.destination = chosen.destination
-        yield world
+        try:
+            yield world
+        finally:
+            world.workers.end_all()
