@@ -166,7 +166,7 @@ async def test_four_workers_that_run_once_share_four_accounts(tmp_path, database
 
 async def test_a_worker_that_runs_once_yields_to_one_that_comes_and_ends_with_it(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
-        for _ in range(12):
+        for _ in range(40):
             await world.post_archive(world.sources[0])
         rule = await world.admin.add_rule(UPLOAD, "delay", seconds=0.5, count=0)
         first = _start(world, HERE, "--once")
