@@ -84,6 +84,8 @@ async def test_watching_refreshes_in_place_and_ctrl_c_ends_it_well(database_url)
         stdin=inside,
         stdout=inside,
         stderr=asyncio.subprocess.PIPE,
+        # Whatever runs the tests may have told its children to ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread is hurt by it
     )
     os.close(inside)
     shown = b""
