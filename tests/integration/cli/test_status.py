@@ -85,7 +85,7 @@ async def test_watching_refreshes_in_place_and_ctrl_c_ends_it_well(database_url)
         stdout=inside,
         stderr=asyncio.subprocess.PIPE,
         # Whatever runs the tests may have told its children to ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread is hurt by it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(inside)
     shown = b""
