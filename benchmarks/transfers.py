@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
-import mmap
 import os
 import sys
 import time
@@ -32,6 +31,8 @@ from worker.cipher import ige
 CAPPED_MBPS = 40.0
 FAR_MS = 100
 OPERATIONS = ("down", "up", "publish")
+# Only where CPU time is judged: it would take minutes on every line.
+SETTLING_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +76,18 @@ def measure_ceiling(size: int) -> float:
     return size / 1e6 / (time.process_time() - began)
 
 
-def claim_memory(size: int) -> None:
-    """Have the system own this much memory before a case begins, and half as much for files.
+def claim_memory(size: int, pause: float) -> None:
+    """Have the system own this much memory before a case begins.
 
     A virtual machine hands memory that lies idle back to its host, and to get a page again costs ten times
-    as much as to fill it: whoever writes a file first would pay for that, and others would not. The system
-    takes the pages of a file from those that were one's last.
+    as much as to fill it: whoever writes a file then would pay for that, and others would not. It looks for
+    idle memory two seconds after some was freed: after the pause it has looked, and what is freed here lies
+    ready for as long as a case takes. The system takes the pages of a file from those that were one's last.
     """
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
-    mmap.mmap(-1, size, flags=flags).close()
+    time.sleep(pause)
     path, block = HOME / "claim", bytes(MIB)
     with path.open("wb") as file:
-        for _ in range(size // 2 // MIB):
+        for _ in range(size // MIB):
             file.write(block)
     path.unlink()
 
@@ -103,7 +104,7 @@ def run_line(line: Line, plan: Plan, peers: tuple[Peer, ...], operations: tuple[
         cases = []
         for operation, number in itertools.product(operations, range(plan.rounds)):
             for client, size, expected in clients:
-                claim_memory(2 * size)
+                claim_memory(3 * size, SETTLING_SECONDS if line.rtt_ms == 0 and not line.mbps else 0)
                 before = server.cpu()
                 result = client.do(operation)
                 used = server.cpu() - before
