@@ -54,7 +54,15 @@ class Inspected:
         marks = set(self.examination.listing.candid_marks)
         if not self.complete:
             marks.add(Mark.INCOMPLETE)
+        elif self.unproven:
+            marks.add(Mark.UNPROVEN)
         return sorted(marks)
+
+    @property
+    def state(self) -> str:
+        if self.complete:
+            return "no part is missing, but not every part is proven" if self.unproven else "complete"
+        return f"incomplete, missing {', '.join(self.missing)}" if self.missing else "incomplete"
 
 
 @dataclass(slots=True)
@@ -235,11 +243,8 @@ def _split_json(found: ArchiveSet, limit: int) -> list[dict[str, Any]]:
 
 def _print_set(item: Inspected) -> None:
     listing = item.examination.listing
-    state = "complete" if item.complete else "incomplete"
-    if item.missing:
-        state += f", missing {', '.join(item.missing)}"
     kind = f"{listing.format}, {_count(len(item.found.parts), 'part', 'parts')}"
-    click.echo(f"{_shown(item.found.base_name)} ({kind}): {_shown(state)}")
+    click.echo(f"{_shown(item.found.base_name)} ({kind}): {_shown(item.state)}")
     if item.marks:
         click.echo(f"  marks: {', '.join(item.marks)}")
     for note in listing.notes:

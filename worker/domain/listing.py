@@ -24,6 +24,7 @@ class Mark(StrEnum):
     TIME_LIMIT = "time-limit"
     MEMORY_LIMIT = "memory-limit"
     CRASHED = "parser-crashed"
+    UNPROVEN = "unproven"  # nothing tells some of its parts from those of another archive
     UNVERIFIED = "unverified"  # some bytes were compared with nothing: damage in them has no other mark
 
 

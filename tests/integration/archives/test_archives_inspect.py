@@ -1,9 +1,11 @@
 import json
 import os
+import random
 import zlib
 from pathlib import Path
 
 import archive_samples as samples
+import py7zr
 import pytest
 import rar_writer
 from click.testing import CliRunner
@@ -131,8 +133,27 @@ def test_a_file_name_that_is_no_text_can_be_shown_to_a_person(tmp_path):
     result = run(*paths)
     assert result.exit_code == 0
     shown = result.stdout_bytes.decode()
-    assert "caf\ufffd (rar, 2 parts): complete" in shown
+    assert "caf\ufffd (rar, 2 parts): no part is missing" in shown
     assert "another archive: caf\ufffd.part1.rar, caf\ufffd.part2.rar" in shown
+
+
+def encrypted_slices(folder, seed):
+    with py7zr.SevenZipFile(folder / "whole", "w", password="secret") as archive:
+        archive.writestr(random.Random(seed).randbytes(100_000), "noise.bin")
+    body = (folder / "whole").read_bytes()
+    return [body[at : at + 40_000] for at in range(0, len(body), 40_000)]
+
+
+def test_a_set_is_not_called_complete_where_a_foreign_part_would_go_unseen(tmp_path):
+    """Without the password nothing tells the middle of one encrypted archive from that of another."""
+    own, other = encrypted_slices(tmp_path, 1), encrypted_slices(tmp_path, 2)
+    files = [tmp_path / f"a.7z.{number:03d}" for number in (1, 2, 3)]
+    for file, body in zip(files, [own[0], other[1], own[2]], strict=True):
+        file.write_bytes(body)
+    (found,) = json.loads(run("--json", *files).stdout)["sets"]
+    assert found["unproven"] == ["a.7z.002"]
+    assert "unproven" in found["marks"]
+    assert ": complete" not in run(*files).stdout
 
 
 def test_a_whole_zip_beside_a_stray_part_is_whole_and_the_part_is_ignored(good, tmp_path):
