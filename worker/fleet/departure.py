@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
-from worker.fleet.account import gateway_of
+from worker.fleet.connection import gateway_of
 from worker.fleet.lease import lease_account
 from worker.log import get_logger
 from worker.store import accounts, sets
