@@ -49,7 +49,12 @@ async def run_account(process: Process, account: Account, mode: Mode) -> Report:
     """Lease the account and work with it until there is nothing to do or the process stops."""
     with bound(account=account.id):
         async with lease_account(
-            process.database, process.clock, process.settings.lease, account.id, process.worker_id
+            process.database,
+            process.clock,
+            process.settings.lease,
+            account.id,
+            process.worker_id,
+            process.tell,
         ) as lease:
             if lease is None:
                 return elsewhere(account.id)

@@ -113,7 +113,12 @@ async def _by_somebody(
 async def _here(process: Process, account: Account, wish: Wish, counter: Counter) -> dict[str, Any] | None:
     """Lease the account and do it in this process; None if the account cannot be had."""
     async with lease_account(
-        process.database, process.clock, process.settings.lease, account.id, process.worker_id
+        process.database,
+        process.clock,
+        process.settings.lease,
+        account.id,
+        process.worker_id,
+        process.tell,
     ) as lease:
         if lease is None:
             return None

@@ -87,6 +87,18 @@ async def test_an_account_that_a_worker_runs_is_asked_and_never_connected_twice(
     assert (await world.fetch("SELECT count(*) FROM request_chunks"))[0][0] == 0
 
 
+async def test_a_worker_that_was_killed_is_not_asked_and_the_wait_for_its_lease_is_told(world, tmp_path):
+    original = await _publish_split(world)
+    out = tmp_path / "out"
+    async with _running(world):
+        pass
+    assert await world.run("fetch", "1", "-o", str(out), "--json") == {"exit": 0}, _log(world)
+    assert (out / "Big Kit.zip").read_bytes() == original
+    (line,) = [each for each in _log(world).splitlines() if "worker.waits" in each]
+    assert "its last worker ended without a word; waiting " in line
+    assert await world.fetch("SELECT 1 FROM requests") == []
+
+
 async def test_ctrl_c_cancels_what_was_asked_for(world, tmp_path):
     await _publish_split(world)
     out = tmp_path / "out"
