@@ -1,13 +1,9 @@
 """``worker recover --dry-run``: it says what is wrong, and the next one to look finds everything as it was."""
 
-import asyncio
-import os
-import signal
-import time
-
 import asyncpg
 import pytest
 from recovering import recover
+from running_worker import resting_worker
 from world import PHONES, open_world
 
 A, B = PHONES
@@ -119,22 +115,12 @@ async def test_a_worker_that_looks_for_a_dry_run_changes_nothing_either(world):
         "UPDATE package_parts SET message_id = message_id + 1000"
         " WHERE package_id = (SELECT min(id) FROM packages)"
     )
-    # Resting, a worker does what it is asked for and nothing else.
-    assert await world.run("pause") == {"exit": 0}
-    pid = world.workers.start("run", env=world.env())
-    log = world.workers.logs[-1]
-    try:
-        async with asyncio.timeout(30):
-            while log.read_text().count("account.rests") < 2:
-                await asyncio.to_thread(time.sleep, 0.05)
+    async with resting_worker(world):
         await world.fetch(HIDE_SIGHT)
         workers, own = await _workers(world), frozenset({"requests"})
         before, ledger = await _dump(world, without=own), await world.admin.messages(world.destination)
         found = await recover(world, "--dry-run")
         after = await _dump(world, workers=workers, without=own)
-    finally:
-        os.kill(pid, signal.SIGTERM)
-        await asyncio.to_thread(world.workers.wait, pid)
     assert {name for name in before if before[name] != after[name]} == set()
     assert await world.admin.messages(world.destination) == ledger
     assert found["counts"]["package"] == {"messages standing": 1, "to be withdrawn": 1}
