@@ -114,10 +114,9 @@ async def connected(
 async def _watching(
     process: Process, account: Account, gateway: Gateway, lease: Lease, run_id: int | None
 ) -> AsyncIterator[Watcher]:
-    """Whoever is told what the account does. Even a chat and a record that stay unused are changed:
-    both do away with what an earlier run left there.
-    """
+    """Whoever is told what the account does."""
     if run_id is None:
+        # The chat and the record of progress both do away with what an earlier run left there.
         yield process.watcher
         return
     async with (

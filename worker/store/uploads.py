@@ -158,7 +158,7 @@ async def mark_sending(database: Database, intent: Intent, ordinal: int) -> bool
 
 
 async def mark_unsent(database: Database, intent: Intent, ordinal: int) -> None:
-    """No message of this part can exist: Telegram was asked for nothing, said to wait, or lacked its bytes."""
+    """No message of this part can exist: Telegram was not asked for one, said to wait, or lacked bytes."""
     async with database.transaction("uploads.unsent") as connection:
         await require_intent(connection, intent)
         await _change_state(connection, intent, ordinal, "sending", "planned")
