@@ -169,6 +169,7 @@ async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_sec
 ):
     first = await add(size=600)
     disk, frozen = FakeDisk(free=1000, total=1000), Database(database_url)
+    claim = None
     with pytest.raises(RetryableError):
         async with frozen.transaction("sets.claim") as connection:
             await reservations.lock_volume(connection, disk.name)
@@ -178,6 +179,7 @@ async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_sec
                 claim = await claim_next(database, ADA, worker, disk=disk)
             await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
     await frozen.close()
+    assert claim is not None, "the other one waited in vain"
     assert claim.set_id == first
     rows = await raw.fetch("SELECT set_id, fence, bytes FROM disk_reservations")
     assert [tuple(row) for row in rows] == [(first, claim.fence, 600)]
