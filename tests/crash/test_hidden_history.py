@@ -47,6 +47,21 @@ async def test_what_an_account_may_not_see_is_neither_withdrawn_nor_missed(world
     assert await _standing(world) == [A]
 
 
+async def test_a_dry_run_that_turns_out_to_see_too_little_keeps_that_to_itself(world):
+    await world.post_archive(world.sources[0])
+    await world.drain("--account", A)
+    await world.admin.join(world.destination, B, admin=True)
+    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+    await world.admin.post_text(world.destination, "what B does see")
+    # As of an account that was shut out and let in again since it was asked.
+    await world.fetch("UPDATE memberships SET visible_from = 0")
+    found = await recover(world, "--dry-run", "--account", B)
+    assert found["counts"]["package"] == {"not judged": 1}
+    assert "message" not in found["counts"]
+    (row,) = await world.fetch("SELECT DISTINCT visible_from FROM memberships")
+    assert row["visible_from"] == 0
+
+
 async def test_an_upload_whose_messages_its_account_cannot_see_any_more_is_not_sent_again(world):
     await world.admin.join(world.destination, B, admin=True)
     await world.post_archive(world.sources[0], size=5 * MIB // 2)

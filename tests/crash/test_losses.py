@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 
-import asyncpg
 import pytest
 from recovering import recover
 from world import PHONES, open_world
@@ -12,10 +11,6 @@ from world import PHONES, open_world
 A, B = PHONES
 ONE = ("--account", A)
 MIB = 1024 * 1024
-# What any visit leaves: who was here, and which calls were made.
-VISITS = {"workers", "runs", "rate_limits", "api_activity", "call_paces", "account_progress"}
-TOUCHED = {"accounts": {"worker_id", "lease_epoch", "lease_until", "updated_at"}}
-SEEN = {"memberships": {"checked_at"}, "peers": {"updated_at"}}
 
 
 # Each takes many seconds of real leases and real processes; `make crash` runs them.
@@ -202,49 +197,6 @@ async def test_messages_that_no_row_knows_are_adopted_and_a_persons_copy_is_only
     assert await _states(world) == ["indexed", "indexed"]
     (row,) = await world.fetch("SELECT count(*) AS n FROM packages WHERE metadata = 'complete'")
     assert row["n"] == 2
-
-
-async def test_a_dry_run_says_what_it_would_do_and_changes_nothing(world):
-    await world.post_archive(world.sources[0])
-    await world.post_archive(world.sources[0])
-    await world.drain(*ONE)
-    await world.admin.delete_messages(world.destination, [(await _standing(world))[0]])
-    await world.post_archive(world.sources[0], size=5 * MIB // 2)
-    ended = await world.run("run", "--once", *ONE, faults="kill=telegram.messages.SendMedia:after:2")
-    assert ended == {"signal": 9}
-    await world.until_buried()
-
-    before, ledger = await _dump(world), await world.admin.messages(world.destination)
-    found = await recover(world, "--dry-run")
-    assert await _dump(world) == before
-    assert await world.admin.messages(world.destination) == ledger
-    assert found["counts"]["claim"] == {"to be released": 1}
-    assert found["counts"]["space"] == {"to be given back": 1}
-    assert found["counts"]["run"] == {"to be closed": 1}
-    assert found["counts"]["upload"] == {"to be finished": 1}
-    (upload,) = [item["outcome"] for item in found["listed"] if item["kind"] == "upload"]
-    assert upload == "to be finished: 1 of 3 parts recorded, 1 more are there"
-    assert found["counts"]["package"] == {"messages standing": 1, "to be withdrawn": 1}
-
-
-async def _dump(world) -> dict[str, list]:
-    connection = await asyncpg.connect(world.database_url)
-    try:
-        tables = await connection.fetch(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-        )
-        dump = {}
-        for table in sorted(row["relname"] for row in tables):
-            if table in VISITS:
-                continue
-            ignored = {**TOUCHED, **SEEN}.get(table, set())
-            rows = await connection.fetch(f"SELECT * FROM {table}")
-            dump[table] = sorted(
-                repr({name: value for name, value in row.items() if name not in ignored}) for row in rows
-            )
-        return dump
-    finally:
-        await connection.close()
 
 
 async def test_beside_a_running_fleet_a_worker_looks_and_the_command_reports_it(world):

@@ -101,7 +101,15 @@ async def _run(address: str, folder: Path, *, quiet: bool) -> DemoResult:
     )
     async with database(address) as opened_database:
         with Progress(*columns, console=console, transient=True) as progress:
-            return await run_demo(folder, opened_database, _Bars(progress))
+            return await run_demo(folder, opened_database, _Bars(progress), lambda what: _tell(console, what))
+
+
+def _tell(console: Console, what: str) -> None:
+    """Above the bars, or as a plain line where there are none."""
+    if console.quiet:
+        click.echo(what, err=True)
+    else:
+        console.print(f"  {what}", highlight=False)
 
 
 def _document(result: DemoResult) -> dict[str, object]:

@@ -86,7 +86,8 @@ def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tupl
       worker recover --take-over +10000000001
     """
     with readable_errors(), opened() as place:
-        upgrade_embedded(place)
+        if not dry_run:
+            upgrade_embedded(place)
         recovered = asyncio.run(_recover(place, take_over, phones, dry_run=dry_run))
         if as_json:
             click.echo(json.dumps(recovered.document(), indent=2))
@@ -132,7 +133,9 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
 async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
     """No account is free: one of the workers looks, between what it does anyway."""
     arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over)}
-    wish = Wish(kind="recover", channels=[], arguments=lambda: arguments, asked_by=person())
+    wish = Wish(
+        kind="recover", channels=[], arguments=lambda: arguments, asked_by=person(), dry=extent.dry_run
+    )
     with shown(quiet=True, of_bytes=False) as counter:
         return Findings.of_document(await fulfil(process, wish, counter))
 

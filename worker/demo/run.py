@@ -24,6 +24,7 @@ from worker.store.catalogue import Found, search_packages
 from worker.store.overview import SetOutcome, all_outcomes, count_sets, held_back_sets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from worker.fleet.process import Process
@@ -94,15 +95,20 @@ def demo_settings(folder: Path, telegram: Telegram) -> Settings:
     )
 
 
-async def run_demo(folder: Path, database: Database, watcher: Watcher) -> DemoResult:
-    """Set the stage if it is not set yet, let the fleet work, and ask the ledger."""
+async def run_demo(
+    folder: Path, database: Database, watcher: Watcher, tell: Callable[[str], None]
+) -> DemoResult:
+    """Set the stage if it is not set yet, let the fleet work, and ask the ledger.
+
+    ``tell`` hears in words why nothing happens for a while, as after a demo that was killed.
+    """
     async with open_telegram(folder / "telegram") as telegram:
         stage = await build(telegram, folder)
         settings = demo_settings(folder, telegram)
         await _log_in_all(settings, database, stage)
         before = await all_outcomes(database)
         meter, started = Meter(watcher), time.monotonic()
-        async with open_process(settings, database, meter) as process:
+        async with open_process(settings, database, meter, tell) as process:
             await _work(process)
             if await post_late_part(telegram, stage):
                 await _work(process)

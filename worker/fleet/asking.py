@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from worker.errors import AccountUnusableError, FleetError, RetryableError, UserError
-from worker.fleet.account import connected
 from worker.fleet.bell import Bell
+from worker.fleet.connection import connected
 from worker.fleet.errands import EXECUTORS
 from worker.fleet.lease import lease_account
 from worker.fleet.requests import serving_requests, urgent
@@ -27,6 +27,7 @@ from worker.store.readers import Reader, readers_of_channels
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from worker.fleet.lease import Lease
     from worker.fleet.process import Process
     from worker.store.accounts import Account
     from worker.store.requests import Standing
@@ -43,7 +44,8 @@ _SILENT_SECONDS = 15.0
 class Wish:
     """What to do with some account that reads ``channels``. Asked for its arguments anew at every try.
 
-    ``whole``: it concludes from what is not there, so the account has to see all that is.
+    ``whole``: it concludes from what is not there, so the account has to see all that is. ``dry``: nothing is
+    to be changed by it, so nothing is kept of the account's visit either.
     """
 
     kind: str
@@ -52,6 +54,7 @@ class Wish:
     asked_by: str = ""
     secret: str | None = None
     whole: bool = False
+    dry: bool = False
 
 
 class _LostError(FleetError):
@@ -110,27 +113,47 @@ async def _by_somebody(
 async def _here(process: Process, account: Account, wish: Wish, counter: Counter) -> dict[str, Any] | None:
     """Lease the account and do it in this process; None if the account cannot be had."""
     async with lease_account(
-        process.database, process.clock, process.settings.lease, account.id, process.worker_id
+        process.database,
+        process.clock,
+        process.settings.lease,
+        account.id,
+        process.worker_id,
+        process.tell,
     ) as lease:
         if lease is None:
             return None
-        run_id = await workers.start_run(process.database, process.worker_id, account.id)
-        outcome, reason = "stopped", None
         try:
-            async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):
-                errand = Errand(urgent(process, deps), wish.arguments(), counter, lambda: wish.secret or "")
-                result = await EXECUTORS[wish.kind](errand)
-            outcome = "finished"
+            if wish.dry:
+                return await _connect_and_do(process, account, lease, None, wish, counter)
+            return await _run(process, account, lease, wish, counter)
         except AccountUnusableError as error:
-            outcome, reason = "failed", str(error)
-            await accounts.mark_needs_login(process.database, account.id, error.what)
+            if not wish.dry:
+                await accounts.mark_needs_login(process.database, account.id, error.what)
             return None
-        except FleetError as error:
-            outcome, reason = "failed", str(error)
-            raise
-        finally:
-            await workers.end_run(process.database, run_id, outcome, reason)
+
+
+async def _run(
+    process: Process, account: Account, lease: Lease, wish: Wish, counter: Counter
+) -> dict[str, Any]:
+    run_id = await workers.start_run(process.database, process.worker_id, account.id)
+    outcome, reason = "stopped", None
+    try:
+        result = await _connect_and_do(process, account, lease, run_id, wish, counter)
+        outcome = "finished"
+    except FleetError as error:
+        outcome, reason = "failed", str(error)
+        raise
+    finally:
+        await workers.end_run(process.database, run_id, outcome, reason)
     return result
+
+
+async def _connect_and_do(
+    process: Process, account: Account, lease: Lease, run_id: int | None, wish: Wish, counter: Counter
+) -> dict[str, Any]:
+    async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):
+        errand = Errand(urgent(process, deps), wish.arguments(), counter, lambda: wish.secret or "")
+        return await EXECUTORS[wish.kind](errand)
 
 
 async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter) -> dict[str, Any]:

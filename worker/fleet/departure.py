@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
-from worker.fleet.account import gateway_of
+from worker.fleet.connection import gateway_of
 from worker.fleet.lease import lease_account
 from worker.log import get_logger
 from worker.store import accounts, sets
@@ -30,7 +30,12 @@ async def remove_account(process: Process, account: Account) -> bool:
     deadline = process.clock.monotonic() + process.settings.lease.lease_secs + _PATIENCE_SECONDS
     while True:
         async with lease_account(
-            process.database, process.clock, process.settings.lease, account.id, process.worker_id
+            process.database,
+            process.clock,
+            process.settings.lease,
+            account.id,
+            process.worker_id,
+            process.tell,
         ) as lease:
             if lease is not None:
                 await _refuse_if_it_has_begun_something(process, account)

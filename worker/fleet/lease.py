@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, LeaseLostError, RetryableError
@@ -133,11 +134,24 @@ class Lease:
         self._body.cancel()
 
 
+def tell_the_log(what: str) -> None:
+    """Say it in the log: the way for those who have no display of their own."""
+    log.info("worker.waits", what=what)
+
+
 @contextlib.asynccontextmanager
 async def lease_account(
-    database: Database, clock: Clock, settings: LeaseSettings, account_id: int, worker_id: UUID
+    database: Database,
+    clock: Clock,
+    settings: LeaseSettings,
+    account_id: int,
+    worker_id: UUID,
+    tell: Callable[[str], None] = tell_the_log,
 ) -> AsyncIterator[Lease | None]:
-    """Own the account for the length of the block; None if another worker owns it."""
+    """Own the account for the length of the block; None if another worker owns it.
+
+    ``tell`` hears in one line of a wait, which is longer than a person would watch without a word.
+    """
     locks = await AccountLocks.open(database.address, account_id, answer_within=settings.lease_secs / 2)
     try:
         if not await locks.take():
@@ -152,8 +166,10 @@ async def lease_account(
         try:
             async with lease:
                 if remaining:
-                    # The last owner ended without a word: its connections may still be open that long.
-                    log.info("lease.waits_for_predecessor", account=account_id, seconds=round(remaining, 1))
+                    tell(
+                        f"account {account_id}: its last worker ended without a word;"
+                        f" waiting {math.ceil(remaining)} s at most, until its connections are surely closed"
+                    )
                     await clock.sleep(remaining)
                 yield lease
         finally:

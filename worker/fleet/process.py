@@ -19,6 +19,7 @@ from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
+from worker.fleet.lease import tell_the_log
 from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
@@ -31,7 +32,7 @@ from worker.telegram.client import Server, trust_public_key
 from worker.workspace.folder import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from worker.config.settings import Settings
     from worker.store.database import Database
@@ -54,6 +55,8 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    # Hears in words why nothing happens for a while.
+    tell: Callable[[str], None] = tell_the_log
     # Whether it takes its share of whatever accounts there are.
     shares_accounts: bool = False
     desk: Desk = field(default_factory=Desk)
@@ -100,7 +103,10 @@ def telegram_server(settings: Settings) -> Server:
 
 @contextlib.asynccontextmanager
 async def open_process(
-    settings: Settings, database: Database, watcher: Watcher | None = None
+    settings: Settings,
+    database: Database,
+    watcher: Watcher | None = None,
+    tell: Callable[[str], None] = tell_the_log,
 ) -> AsyncIterator[Process]:
     """Register this process as a worker, keep its heartbeat going, and sign off at the end."""
     worker_id, clock = uuid.uuid4(), SystemClock()
@@ -122,6 +128,7 @@ async def open_process(
             pauses=PauseStore(database),
             governance=governance,
             clock=clock,
+            tell=tell,
         )
         await workers.register(
             database,

@@ -51,7 +51,10 @@ async def _serve(process: Process, deps: Deps) -> None:
     while True:
         rung = process.bell.next_ring()
         try:
-            request = await requests.take_next(process.database, deps.account.id, process.worker_id)
+            # A look leaves what others have forgotten as it found it.
+            request = await requests.take_next(
+                process.database, deps.account.id, process.worker_id, expire=deps.run_id is not None
+            )
             if request is not None:
                 await _execute(process, deps, request)
                 continue

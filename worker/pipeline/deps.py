@@ -77,7 +77,8 @@ class Deps:
     database: Database
     account: Account
     worker_id: UUID
-    run_id: int
+    # None for a look, which is no run.
+    run_id: int | None
     gateway: Gateway
     locks: AccountLocks
     trust: Trust

@@ -145,7 +145,7 @@ async def _upload_part(
         try:
             return await send(upload.file)
         except PartMissingError as lost:
-            # Refused, so no message was made: the server wants these bytes again first.
+            # The server wants these bytes again first.
             await upload.save_again(lost.part)
     raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
 
@@ -153,8 +153,10 @@ async def _upload_part(
 async def _post(
     deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, file: UploadedFile | Document
 ) -> Message:
+    attempts: list[bool] = []
+
     async def begin() -> None:
-        await mark_sending(deps.database, intent, part.ordinal)
+        attempts.append(await mark_sending(deps.database, intent, part.ordinal))
 
     posting = Posting(channel, file, part.caption, begin)
     try:
@@ -162,6 +164,11 @@ async def _post(
     except NotBeforeError:
         # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
         await mark_unsent(deps.database, intent, part.ordinal)
+        raise
+    except PartMissingError:
+        # Refused, so this attempt made no message. One before it may have, and used these bytes up.
+        if attempts == [True]:
+            await mark_unsent(deps.database, intent, part.ordinal)
         raise
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from worker.errors import NoAccessError
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.left_over import remove_left_overs
 from worker.recovery.metadata import complete_pending
 from worker.recovery.reconcile import find_above_floor
-from worker.recovery.sight import ask_for_sight
+from worker.recovery.sight import Sight
 from worker.recovery.strays import settle_strays
 from worker.recovery.take_over import take_over_stranded
 from worker.recovery.withdrawal import check_packages
@@ -47,10 +48,10 @@ class Extent:
 
 async def recover_account(deps: Deps, extent: Extent) -> Findings:
     """Put right what this account can reach; uploads first, because everything else may depend on them."""
-    findings = Findings()
-    await ask_for_sight(deps)
+    findings, sight = Findings(), Sight(deps, dry_run=extent.dry_run)
+    await sight.ask()
     if extent.dry_run:
-        await _look_at_uploads(deps, findings, extent)
+        await _look_at_uploads(deps, findings, extent, sight)
         pending = await pending_of(deps.database, deps.account.id, limit=_PENDING_COUNTED)
         findings.add(Kind.METADATA, "to be completed", len(pending))
     else:
@@ -58,9 +59,9 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
         await finish_open_intents(deps, findings, at_once=extent.thorough)
         findings.add(Kind.METADATA, "completed", await complete_pending(deps))
     if extent.thorough:
-        await check_packages(deps, findings, extent.seen.packages, dry_run=extent.dry_run)
-        await settle_strays(deps, findings, extent.seen.strays, dry_run=extent.dry_run)
-        await remove_left_overs(deps, findings, extent.seen.left_over, dry_run=extent.dry_run)
+        await check_packages(deps, findings, extent.seen.packages, sight, dry_run=extent.dry_run)
+        await settle_strays(deps, findings, extent.seen.strays, sight, dry_run=extent.dry_run)
+        await remove_left_overs(deps, findings, extent.seen.left_over, sight, dry_run=extent.dry_run)
     return findings
 
 
@@ -72,10 +73,13 @@ async def recover_as_asked(errand: Errand) -> dict[str, Any]:
     return (await recover_account(errand.deps, extent)).document()
 
 
-async def _look_at_uploads(deps: Deps, findings: Findings, extent: Extent) -> None:
+async def _look_at_uploads(deps: Deps, findings: Findings, extent: Extent, sight: Sight) -> None:
     for begun in await open_intents.begun_by(deps.database, deps.account.id, at_once=True, claimed=True):
         findings.note(Kind.UPLOAD, begun.set_name, f"to be finished: {await _standing(deps, begun)}")
-    for begun in await open_intents.stranded_for(deps.database, deps.account.id, extent.take_over):
+    stranded = await open_intents.stranded_for(
+        deps.database, deps.account.id, extent.take_over, whole=sight.whole
+    )
+    for begun in stranded:
         what = f"to be taken over: from account {begun.account_id}, {await _standing(deps, begun)}"
         findings.note(Kind.UPLOAD, begun.set_name, what)
 
@@ -83,6 +87,9 @@ async def _look_at_uploads(deps: Deps, findings: Findings, extent: Extent) -> No
 async def _standing(deps: Deps, begun: Begun) -> str:
     async with deps.database.reading() as connection:
         intent = await load(connection, begun.upload_id)
-    unrecorded = [found async for found in find_above_floor(deps, intent)]
     known = f"{begun.sent_count} of {begun.part_count} parts recorded"
+    try:
+        unrecorded = [found async for found in find_above_floor(deps, intent)]
+    except NoAccessError as error:
+        return f"{known}, and no more can be seen: {error.what}"
     return f"{known}, {len(unrecorded)} more are there" if unrecorded else known

@@ -8,20 +8,23 @@ from worker.errors import AccountUnusableError, FenceLostError, FleetError, Leas
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
 from worker.recovery.reconcile import remove_left_over
-from worker.store import removals, withdrawals
+from worker.store import removals
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
     from worker.recovery.findings import Findings
+    from worker.recovery.sight import Sight
     from worker.store.removals import Removable
 
 
-async def remove_left_overs(deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool) -> None:
+async def remove_left_overs(
+    deps: Deps, findings: Findings, seen: set[int], sight: Sight, *, dry_run: bool
+) -> None:
     """Go through what abandoned and superseded uploads sent, in channels that this account can read.
 
     ``seen`` are the channels that another account of this process takes care of.
     """
-    readable = {item.channel_id for item in await withdrawals.destinations_of(deps.database, deps.account.id)}
+    readable = {destination.channel_id for destination in await sight.destinations()}
     mine = readable - seen
     seen |= mine
     last: Removable | None = None

@@ -8,12 +8,14 @@ from worker.errors import NoAccessError, NotBeforeError
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, title_of
 from worker.store.visibility import note_visibility, unasked_destinations
+from worker.store.withdrawals import destinations_of
 from worker.telegram.reading import first_visible_message
 
 if TYPE_CHECKING:
     from worker.domain.telegram import ChannelRef
     from worker.pipeline.deps import Deps
     from worker.store.uploads import Intent
+    from worker.store.withdrawals import ReadableDestination
 
 
 class PartialSightError(NoAccessError):
@@ -55,10 +57,45 @@ async def require_sight_of(deps: Deps, intent: Intent) -> None:
     )
 
 
-async def ask_for_sight(deps: Deps) -> None:
-    """Ask Telegram once for each destination; where the account is shut out, that is noted instead."""
-    for channel_id, ref in await unasked_destinations(deps.database, deps.account.id):
-        try:
-            await look_how_far(deps, channel_id, ref)
-        except NoAccessError:
-            await note_no_access(deps.database, deps.account.id, channel_id)
+class Sight:
+    """What one account's recovery finds out about the destinations it sees.
+
+    It is written down for the fleet. A dry run goes by it just as well, and keeps it to itself.
+    """
+
+    def __init__(self, deps: Deps, *, dry_run: bool = False) -> None:
+        self._deps = deps
+        self._dry_run = dry_run
+        self._unwritten: dict[int, int | None] = {}
+
+    async def ask(self) -> None:
+        """Ask Telegram about each destination of which nobody has asked before."""
+        for channel_id, ref in await unasked_destinations(self._deps.database, self._deps.account.id):
+            try:
+                await self.look(channel_id, ref)
+            except NoAccessError:
+                await self.shut_out(channel_id)
+
+    async def look(self, channel_id: int, ref: ChannelRef) -> int:
+        """The first message that the account sees, 0: all of them; asked of Telegram anew."""
+        if not self._dry_run:
+            return await look_how_far(self._deps, channel_id, ref)
+        first = await first_visible_message(self._deps.gateway, ref)
+        self._unwritten[channel_id] = first
+        return first
+
+    async def shut_out(self, channel_id: int) -> None:
+        """Telegram has refused the account there."""
+        if self._dry_run:
+            self._unwritten[channel_id] = None
+        else:
+            await note_no_access(self._deps.database, self._deps.account.id, channel_id)
+
+    async def destinations(self) -> list[ReadableDestination]:
+        """Where packages lie that the account sees all of."""
+        return await destinations_of(self._deps.database, self._deps.account.id, self._unwritten)
+
+    @property
+    def whole(self) -> list[int]:
+        """The channels that were found to be seen whole, and are not written down as such."""
+        return [channel_id for channel_id, first in self._unwritten.items() if first == 0]

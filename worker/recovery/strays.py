@@ -14,7 +14,8 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Findings, Kind
-from worker.store import adoption, reach, withdrawals
+from worker.recovery.sight import Sight
+from worker.store import adoption
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
 
@@ -45,19 +46,25 @@ class Lookout:
         if deps.account.id in self._accounts:
             return
         async with self._lock:
-            await settle_strays(deps, Findings(), self._channels, newest=True)
+            await settle_strays(deps, Findings(), self._channels, Sight(deps), newest=True)
         self._accounts.add(deps.account.id)
 
 
 async def settle_strays(
-    deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool = False, newest: bool = False
+    deps: Deps,
+    findings: Findings,
+    seen: set[int],
+    sight: Sight,
+    *,
+    dry_run: bool = False,
+    newest: bool = False,
 ) -> None:
     """Read every destination this account can see and settle what carries a marker and has no row.
 
     ``seen`` are the channels that another account of this process reads or has read. ``newest`` reads only
     what is above all that the database knows.
     """
-    for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
+    for destination in await sight.destinations():
         if destination.channel_id in seen:
             continue
         seen.add(destination.channel_id)
@@ -69,8 +76,7 @@ async def settle_strays(
         except NoAccessError as error:
             seen.remove(destination.channel_id)
             findings.note(Kind.MESSAGE, destination.title, f"not read: {error.what}")
-            if not dry_run:
-                await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
+            await sight.shut_out(destination.channel_id)
 
 
 async def _strays_in(

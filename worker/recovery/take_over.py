@@ -7,6 +7,7 @@ whatever was under way has either arrived or never will, and only then looks.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from worker.errors import BusyError, FenceLostError, FleetError, LeaseLostError, NotBeforeError
@@ -46,8 +47,9 @@ async def _take_over_from(deps: Deps, findings: Findings, account_id: int, begun
     if not await deps.locks.try_account(account_id):
         raise BusyError(f"a worker runs account {account_id}", seconds=deps.settings.fleet.busy_retry_secs)
     try:
-        left = await lease_left(deps.database, account_id)
-        await deps.clock.sleep(left + deps.settings.telegram.call_timeout_secs)
+        wait = await lease_left(deps.database, account_id) + deps.settings.telegram.call_timeout_secs
+        log.info("take_over.lets_calls_end", account=account_id, seconds=math.ceil(wait))
+        await deps.clock.sleep(wait)
         for item in begun:
             try:
                 await _take(deps, item)

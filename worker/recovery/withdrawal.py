@@ -13,8 +13,7 @@ from worker.errors import BusyError, NoAccessError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
-from worker.recovery.sight import look_how_far
-from worker.store import reach, withdrawals
+from worker.store import withdrawals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from worker.domain.telegram import Message
     from worker.pipeline.deps import Deps
     from worker.recovery.findings import Findings
+    from worker.recovery.sight import Sight
     from worker.store.withdrawals import PublishedPart, ReadableDestination
 
 log = get_logger(__name__)
@@ -54,25 +54,28 @@ def _carries(part: PublishedPart, message: Message | None) -> bool:
     return document is not None and part.document_id in (None, document.document_id)
 
 
-async def check_packages(deps: Deps, findings: Findings, seen: set[int], *, dry_run: bool) -> None:
+async def check_packages(
+    deps: Deps, findings: Findings, seen: set[int], sight: Sight, *, dry_run: bool
+) -> None:
     """Look at every message of every published package that this account can see, 100 at a time.
 
     ``seen`` are the channels that another account of this process looks at or has looked at.
     """
-    for destination in await withdrawals.destinations_of(deps.database, deps.account.id):
+    for destination in await sight.destinations():
         if destination.channel_id in seen:
             continue
         seen.add(destination.channel_id)
         try:
-            await _check(deps, findings, destination, dry_run=dry_run)
+            await _check(deps, findings, destination, sight, dry_run=dry_run)
         except NoAccessError as error:
             seen.remove(destination.channel_id)
             findings.note(Kind.PACKAGE, destination.title, f"not judged: {error.what}")
-            if not dry_run:
-                await reach.note_no_access(deps.database, deps.account.id, destination.channel_id)
+            await sight.shut_out(destination.channel_id)
 
 
-async def _check(deps: Deps, findings: Findings, destination: ReadableDestination, *, dry_run: bool) -> None:
+async def _check(
+    deps: Deps, findings: Findings, destination: ReadableDestination, sight: Sight, *, dry_run: bool
+) -> None:
     newest = await deps.gateway.newest_message_id(destination.ref)
     last: PublishedPart | None = None
     while parts := await withdrawals.parts_after(deps.database, destination.channel_id, last, _BATCH):
@@ -84,7 +87,7 @@ async def _check(deps: Deps, findings: Findings, destination: ReadableDestinatio
             findings.note(Kind.PACKAGE, part.name, f"changed by hand: message {part.message_id}")
         for part in judged.undecided:
             findings.note(Kind.PACKAGE, part.name, "not judged: nothing could be read beside it")
-        if judged.gone and await look_how_far(deps, destination.channel_id, destination.ref):
+        if judged.gone and await sight.look(destination.channel_id, destination.ref):
             findings.note(Kind.PACKAGE, destination.title, "not judged: not all of its history is shown")
             return
         for part in {part.package_id: part for part in judged.gone}.values():

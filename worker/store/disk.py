@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 _VOLUME_CLASS = 1_094_927_703
 # An asking set is looked at again long before this; what has not been renewed has lost its account.
 _ASKED_SECONDS = 120
-_LOCK = text("SELECT pg_advisory_xact_lock(:class, hashtext(:volume))")
+# A process that is stopped or starves while it holds a volume holds up every other one of its host. So long
+# without a statement ends its session and undoes its transaction; the longest step between two is to ask the
+# disk for its space, or to clear away what was only kept, after which the claim is simply tried again.
+_HELD_SECONDS = 5
+# The setting lasts as long as the transaction, and is in force before the lock is waited for.
+_LOCK = text("""
+    SELECT set_config('idle_in_transaction_session_timeout', :held, true),
+           pg_advisory_xact_lock(:class, hashtext(:volume))
+""")
 # Relies on disk_reservations_volume.
 _PROMISED = text("""
     SELECT r.set_id, r.fence, r.bytes, r.written_bytes
@@ -79,12 +87,13 @@ class Promised:
 
 
 async def lock_volume(connection: AsyncConnection, volume: str) -> Promised:
-    """Be the only one who promises space on this volume until the transaction ends.
+    """Be the only one who promises space on this volume until the transaction ends, which must be soon.
 
     Ask the file system for its free space only after this: what is written by then may still be in here,
     which errs on the safe side.
     """
-    await connection.execute(_LOCK, {"class": _VOLUME_CLASS, "volume": volume})
+    held = f"{_HELD_SECONDS}s"
+    await connection.execute(_LOCK, {"held": held, "class": _VOLUME_CLASS, "volume": volume})
     rows = (await connection.execute(_PROMISED, {"volume": volume, "asked": _ASKED_SECONDS})).all()
     return Promised(
         {row.set_id: row.bytes - row.written_bytes for row in rows},

@@ -32,6 +32,14 @@ _SESSION = {
 }
 
 
+def account_is_locked(account_id: str) -> str:
+    """SQL: whether a session holds the lock of this account. That of a process that was killed does not."""
+    return f"""EXISTS (
+        SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+          AND l.classid = CAST({ACCOUNT_CLASS} AS oid) AND l.objid = CAST(CAST({account_id} AS int) AS oid)
+          AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
+
+
 class LockSession:
     """What one connection holds, for as long as it lives."""
 

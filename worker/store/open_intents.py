@@ -54,7 +54,8 @@ _STRANDED = text(
         AND u.account_id IN (SELECT id FROM accounts WHERE id = ANY(CAST(:asked AS integer[]))
                              OR state IN ('needs_login', 'disabled', 'banned'))
         AND EXISTS (SELECT FROM memberships m WHERE m.account_id = :account AND m.can_post
-                    AND m.can_read AND m.visible_from = 0 AND m.channel_id = u.destination_id)
+                    AND m.can_read AND m.channel_id = u.destination_id
+                    AND (m.visible_from = 0 OR m.channel_id = ANY(CAST(:whole AS integer[]))))
         AND (NOT EXISTS (SELECT FROM upload_parts q WHERE q.upload_id = u.id AND q.state <> 'sent')
              OR EXISTS (SELECT FROM archive_sets c JOIN memberships m ON m.channel_id = c.channel_id
                         WHERE m.account_id = :account AND m.can_read AND {sees_set("c.id")}
@@ -84,10 +85,16 @@ async def begun_by(
         return [Begun(*row) for row in rows]
 
 
-async def stranded_for(database: Database, account_id: int, asked: Collection[int] = ()) -> list[Begun]:
-    """What others began, cannot end themselves (or a person says so), and this account could end."""
+async def stranded_for(
+    database: Database, account_id: int, asked: Collection[int] = (), *, whole: Collection[int] = ()
+) -> list[Begun]:
+    """What others began, cannot end themselves (or a person says so), and this account could end.
+
+    ``whole`` are channels that it sees all of, beyond those that are written down as such.
+    """
     async with database.reading() as connection:
-        rows = await connection.execute(_STRANDED, {"account": account_id, "asked": list(asked)})
+        values = {"account": account_id, "asked": list(asked), "whole": list(whole)}
+        rows = await connection.execute(_STRANDED, values)
         return [Begun(*row) for row in rows]
 
 

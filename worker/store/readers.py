@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.store.accounts import Account
+from worker.store.locks import account_is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +24,13 @@ class Reader:
     host: str | None
 
 
-# Those that nobody runs come first: they are asked without disturbing anybody.
-_READERS = text("""
+# Those that nobody runs come first: they are asked without disturbing anybody. A worker that was killed is
+# known by the account's lock, which is gone long before its lease: nobody waits for its answer.
+_READERS = text(f"""
     SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id, w.host
     FROM accounts a
     LEFT JOIN workers w ON w.id = a.worker_id AND w.stopped_at IS NULL AND a.lease_until > fleet_now()
+        AND {account_is_locked("a.id")}
     WHERE a.state = 'ready' AND NOT EXISTS (
         SELECT FROM unnest(CAST(:channels AS integer[])) AS wanted (id)
         WHERE NOT EXISTS (SELECT FROM memberships m WHERE m.account_id = a.id AND m.channel_id = wanted.id

@@ -127,13 +127,16 @@ async def ask(
         return request_id
 
 
-async def take_next(database: Database, account_id: int, worker_id: UUID) -> Request | None:
+async def take_next(
+    database: Database, account_id: int, worker_id: UUID, *, expire: bool = True
+) -> Request | None:
     """The next request to this account that somebody still waits for, with its secret; None if none is left.
 
-    Requests of commands that died end here too, whatever their account.
+    With ``expire``, requests of commands that died end here too, whatever their account.
     """
     async with database.transaction("requests.take") as connection:
-        await connection.execute(_EXPIRE, {"patience": AWAITED_SECONDS})
+        if expire:
+            await connection.execute(_EXPIRE, {"patience": AWAITED_SECONDS})
         values = {"account": account_id, "worker": worker_id, "patience": AWAITED_SECONDS}
         row = (await connection.execute(_TAKE, values)).one_or_none()
         return None if row is None else Request(*row)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.store.accounts import Account
-from worker.store.locks import ACCOUNT_CLASS
+from worker.store.locks import account_is_locked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -105,15 +105,11 @@ class SharedOut:
     sharers: list[UUID]
 
 
-_SHARED = text("""
+_SHARED = text(f"""
     SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
            CASE WHEN a.lease_until > fleet_now() AND w.stopped_at IS NULL
                      AND w.heartbeat_at > fleet_now() - :silent * interval '1 second'
-                     AND (NOT :locked OR EXISTS (
-                         SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted
-                           AND l.classid = CAST(CAST(:class AS int) AS oid) AND l.objsubid = 2
-                           AND l.objid = CAST(CAST(a.id AS int) AS oid)
-                           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())))
+                     AND (NOT :locked OR {account_is_locked("a.id")})
                 THEN w.id END
     FROM accounts a LEFT JOIN workers w ON w.id = a.worker_id WHERE a.state = 'ready' ORDER BY a.id
 """)
@@ -130,7 +126,7 @@ async def shared_out(database: Database, *, silent_seconds: float, locked: bool 
     ``locked`` is for those who cannot wait for that: an account without its lock has no holder.
     """
     async with database.reading() as connection:
-        values = {"silent": silent_seconds, "locked": locked, "class": ACCOUNT_CLASS}
+        values = {"silent": silent_seconds, "locked": locked}
         rows = await connection.execute(_SHARED, values)
         accounts = [(Account(*row[:-1]), row[-1]) for row in rows]
         sharers = (await connection.execute(_SHARERS, {"silent": silent_seconds})).scalars()

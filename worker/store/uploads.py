@@ -150,15 +150,15 @@ async def insert_parts(connection: AsyncConnection, upload_id: int, parts: Itera
         await connection.execute(_INSERT_PART, values)
 
 
-async def mark_sending(database: Database, intent: Intent, ordinal: int) -> None:
-    """From here on the fate of this part may be unknown."""
+async def mark_sending(database: Database, intent: Intent, ordinal: int) -> bool:
+    """From here on the fate of this part may be unknown; False if it was so before."""
     async with database.transaction("uploads.sending") as connection:
         await require_intent(connection, intent)
-        await _change_state(connection, intent, ordinal, "planned", "sending")
+        return await _change_state(connection, intent, ordinal, "planned", "sending")
 
 
 async def mark_unsent(database: Database, intent: Intent, ordinal: int) -> None:
-    """No message of this part can exist: Telegram was asked for nothing, or said to wait."""
+    """No message of this part can exist: Telegram was not asked for one, said to wait, or lacked bytes."""
     async with database.transaction("uploads.unsent") as connection:
         await require_intent(connection, intent)
         await _change_state(connection, intent, ordinal, "sending", "planned")
@@ -166,12 +166,12 @@ async def mark_unsent(database: Database, intent: Intent, ordinal: int) -> None:
 
 async def _change_state(
     connection: AsyncConnection, intent: Intent, ordinal: int, old: str, new: str
-) -> None:
+) -> bool:
     query = text("""
         UPDATE upload_parts SET state = :new WHERE upload_id = :upload AND ordinal = :ordinal AND state = :old
     """)
     values = {"upload": intent.upload_id, "ordinal": ordinal, "old": old, "new": new}
-    await connection.execute(query, values)
+    return bool((await connection.execute(query, values)).rowcount)
 
 
 async def mark_sent(

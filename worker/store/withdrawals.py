@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -11,6 +12,8 @@ from worker.domain.telegram import ChannelRef
 from worker.store.sets import require_claim
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.store.database import Database
@@ -41,9 +44,8 @@ class ReadableDestination:
 
 
 _DESTINATIONS = text("""
-    SELECT c.id, c.title, c.telegram_id, p.access_hash FROM channels c
+    SELECT c.id, c.title, c.telegram_id, p.access_hash, m.visible_from FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
-      AND m.visible_from = 0
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
     WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
        OR c.id IN (SELECT destination_id FROM uploads)
@@ -72,13 +74,19 @@ _ORIGIN = text("""
 """)
 
 
-async def destinations_of(database: Database, account_id: int) -> list[ReadableDestination]:
-    """Where packages lie that this account can look at."""
+async def destinations_of(
+    database: Database, account_id: int, unwritten: Mapping[int, int | None] = MappingProxyType({})
+) -> list[ReadableDestination]:
+    """Where packages lie that this account can look at, and sees all of.
+
+    ``unwritten`` is what it sees of some channels by a later answer than the one that was written down.
+    """
     async with database.reading() as connection:
         rows = await connection.execute(_DESTINATIONS, {"account": account_id})
         return [
             ReadableDestination(row.id, row.title, ChannelRef(row.telegram_id, row.access_hash))
             for row in rows
+            if unwritten.get(row.id, row.visible_from) == 0
         ]
 
 

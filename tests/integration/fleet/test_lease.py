@@ -186,9 +186,10 @@ async def test_a_new_owner_waits_until_the_last_ones_connections_are_down(databa
     await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '20 seconds'")
     clock = ManualClock()
     entered = asyncio.Event()
+    told = []
 
     async def work() -> None:
-        async with lease_account(database, clock, SLOW, 1, await _worker(database)):
+        async with lease_account(database, clock, SLOW, 1, await _worker(database), told.append):
             entered.set()
 
     task = asyncio.create_task(work())
@@ -199,6 +200,8 @@ async def test_a_new_owner_waits_until_the_last_ones_connections_are_down(databa
     await settle()
     await task
     assert entered.is_set()
+    (line,) = told
+    assert "account 1: its last worker ended without a word; waiting 20 s at most" in line
 
 
 async def test_the_row_says_when_the_connections_of_a_silent_owner_are_down(database, raw):

@@ -83,6 +83,16 @@ async def test_a_kicked_account_uses_up_no_attempt_of_a_set_that_others_can_read
     await world.check_invariants()
 
 
+async def test_a_run_that_waits_for_the_lease_of_a_killed_one_says_so_in_one_line(world):
+    await world.post_archive(world.sources[0])
+    killed = await world.run("run", "--once", "--account", FIRST, faults="kill=workspace.open:before:1")
+    assert killed == {"signal": 9}
+    assert await world.run("run", "--once", "--account", FIRST) == {"exit": 0}
+    (line,) = [each for each in world.workers.logs[-1].read_text().splitlines() if "worker.waits" in each]
+    assert "account 1: its last worker ended without a word; waiting " in line
+    await world.check_invariants()
+
+
 async def test_what_cannot_be_finished_in_time_is_handed_back_as_if_never_begun(world):
     await world.post_archive(world.sources[0], size=3_000_000)
     await world.admin.set_shape(mbps=2)

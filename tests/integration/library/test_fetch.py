@@ -1,7 +1,6 @@
 """``worker fetch``: a package's original files, byte for byte, by whoever may connect the account."""
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
@@ -9,6 +8,7 @@ import signal
 import zipfile
 
 import pytest
+from running_worker import running_worker, until
 from world import PHONES, open_world
 
 MIB = 1024 * 1024
@@ -31,26 +31,6 @@ async def _publish_split(world, mebibytes=5):
     rows = await world.fetch("SELECT id, part_count FROM packages")
     assert [tuple(row) for row in rows] == [(1, mebibytes // 2 + 1)]
     return path.read_bytes()
-
-
-@contextlib.asynccontextmanager
-async def _running(world):
-    """A worker that has both accounts."""
-    pid = world.workers.start("run", env=world.env(WORKER_FLEET__CYCLE_SECS="60"))
-    try:
-        await _until(world, "SELECT count(*) = 2 FROM runs WHERE ended_at IS NULL")
-        yield pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        await asyncio.to_thread(world.workers.wait, pid)
-
-
-async def _until(world, query, seconds=30):
-    async with asyncio.timeout(seconds):
-        while True:
-            if (await world.fetch(query))[0][0]:
-                return
-            await asyncio.sleep(0.05)
 
 
 def _log(world):
@@ -77,7 +57,7 @@ async def test_p9_a_split_archive_comes_back_byte_for_byte(world, tmp_path):
 async def test_an_account_that_a_worker_runs_is_asked_and_never_connected_twice(world, tmp_path):
     original = await _publish_split(world)
     out = tmp_path / "out"
-    async with _running(world):
+    async with running_worker(world):
         runs = (await world.fetch("SELECT count(*) FROM runs"))[0][0]
         assert await world.run("fetch", "1", "-o", str(out)) == {"exit": 0}, _log(world)
         assert (await world.fetch("SELECT count(*) FROM runs"))[0][0] == runs, "no account was connected anew"
@@ -87,13 +67,25 @@ async def test_an_account_that_a_worker_runs_is_asked_and_never_connected_twice(
     assert (await world.fetch("SELECT count(*) FROM request_chunks"))[0][0] == 0
 
 
+async def test_a_worker_that_was_killed_is_not_asked_and_the_wait_for_its_lease_is_told(world, tmp_path):
+    original = await _publish_split(world)
+    out = tmp_path / "out"
+    async with running_worker(world):
+        pass
+    assert await world.run("fetch", "1", "-o", str(out), "--json") == {"exit": 0}, _log(world)
+    assert (out / "Big Kit.zip").read_bytes() == original
+    (line,) = [each for each in _log(world).splitlines() if "worker.waits" in each]
+    assert "its last worker ended without a word; waiting " in line
+    assert await world.fetch("SELECT 1 FROM requests") == []
+
+
 async def test_ctrl_c_cancels_what_was_asked_for(world, tmp_path):
     await _publish_split(world)
     out = tmp_path / "out"
-    async with _running(world):
+    async with running_worker(world):
         await world.admin.add_rule("upload.getFile", "delay", seconds=5, count=0)
         pid = world.workers.start("fetch", "1", "-o", str(out), env=world.env())
-        await _until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
+        await until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
         os.kill(pid, signal.SIGINT)
         ended = await asyncio.to_thread(world.workers.wait, pid)
         assert ended == {"exit": 130}, _log(world)
@@ -105,10 +97,10 @@ async def test_ctrl_c_cancels_what_was_asked_for(world, tmp_path):
 async def test_a_command_goes_on_by_itself_when_the_worker_it_asked_dies(world, tmp_path):
     original = await _publish_split(world)
     out = tmp_path / "out"
-    async with _running(world) as worker:
+    async with running_worker(world) as worker:
         await world.admin.add_rule("upload.getFile", "delay", seconds=1, count=0)
         pid = world.workers.start("fetch", "1", "-o", str(out), env=world.env())
-        await _until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
+        await until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
         os.kill(worker, signal.SIGTERM)
         ended = await asyncio.to_thread(world.workers.wait, pid)
     assert ended == {"exit": 0}, _log(world)

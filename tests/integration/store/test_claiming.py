@@ -1,5 +1,6 @@
 """Which set an account takes next, and what it leaves to others."""
 
+import asyncio
 import uuid
 
 import asyncpg
@@ -8,9 +9,11 @@ from claims import FakeDisk, claim_next
 
 from worker.domain.forming import UNCHECKED
 from worker.domain.split_plan import MIB
+from worker.errors import RetryableError
 from worker.store import disk as reservations
 from worker.store import sets, workers
 from worker.store.claiming import Turn, others_prepare, reserve_for, seconds_to_next
+from worker.store.database import Database
 
 ADA, GRACE, ALAN = 1, 2, 3
 SMALL, TWO_GIB, FIVE_GIB = 10, 2048 * MIB, 5120 * MIB
@@ -159,6 +162,27 @@ async def test_a_set_that_does_not_fit_waits_with_that_reason_and_others_go_on(
     assert (
         await claim_next(database, ADA, worker, disk=tight, turn=Turn(paused_accounts=[GRACE]))
     ).set_id == large
+
+
+async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_seconds_and_promises_nothing(
+    database, database_url, raw, worker, add
+):
+    first = await add(size=600)
+    disk, frozen = FakeDisk(free=1000, total=1000), Database(database_url)
+    claim = None
+    with pytest.raises(RetryableError):
+        async with frozen.transaction("sets.claim") as connection:
+            await reservations.lock_volume(connection, disk.name)
+            await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
+            # Stopped here, it says nothing more until the others have gone on.
+            async with asyncio.timeout(10):
+                claim = await claim_next(database, ADA, worker, disk=disk)
+            await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
+    await frozen.close()
+    assert claim is not None, "the other one waited in vain"
+    assert claim.set_id == first
+    rows = await raw.fetch("SELECT set_id, fence, bytes FROM disk_reservations")
+    assert [tuple(row) for row in rows] == [(first, claim.fence, 600)]
 
 
 async def test_a_set_larger_than_the_disk_says_so(database, raw, worker, add):

@@ -1,0 +1,52 @@
+"""A worker that goes on running while commands are given beside it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from world import World
+
+BOTH_LEASED = "SELECT count(*) = 2 FROM runs WHERE ended_at IS NULL"
+
+
+async def until(world: World, query: str, seconds: float = 30) -> None:
+    """Wait until this query says yes."""
+    async with asyncio.timeout(seconds):
+        while not (await world.fetch(query))[0][0]:
+            await asyncio.to_thread(time.sleep, 0.05)
+
+
+@contextlib.asynccontextmanager
+async def running_worker(world: World) -> AsyncIterator[int]:
+    """A worker that has both accounts, killed at the end."""
+    pid = world.workers.start("run", env=world.env(WORKER_FLEET__CYCLE_SECS="60"))
+    try:
+        await until(world, BOTH_LEASED)
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.to_thread(world.workers.wait, pid)
+
+
+def _resting(log: Path) -> set[int]:
+    """The accounts that were found to be paused."""
+    # The last line may not be written to its end.
+    lines = log.read_text().rpartition("\n")[0].splitlines()
+    return {json.loads(line)["account"] for line in lines if '"account.rests"' in line}
+
+
+@contextlib.asynccontextmanager
+async def resting_worker(world: World) -> AsyncIterator[int]:
+    """The same while the fleet is paused: it does what it is asked for, and nothing by itself."""
+    assert await world.run("pause") == {"exit": 0}
+    async with running_worker(world) as pid:
+        log = world.workers.logs[-1]
+        async with asyncio.timeout(30):
+            while len(_resting(log)) < 2:
+                await asyncio.to_thread(time.sleep, 0.05)
+        yield pid
