@@ -29,8 +29,8 @@ UP_BYTES = 512 * 1024
 # Above this the server wants saveBigFilePart.
 BIG_FILE_BYTES = 10 * 1024 * 1024
 _MOST_REFERENCES = 20
-# What is under way when a process is killed is fetched again: less than a tenth of a large file. Of a small one
-# it may be more, since a far or narrow line would otherwise stand idle.
+# What is under way when a process is killed is fetched again: less than a tenth of a large file. Of a small
+# one it may be more, since a far or narrow line would otherwise stand idle.
 _REPEATED_SHARE, _FEWEST_UNDER_WAY = 0.08, 16
 
 
