@@ -151,9 +151,8 @@ async def _prove_all(process: Process, deps: Deps, found: Callable[[], None]) ->
         pauses = await process.pauses.pauses()
         if in_the_way(pauses, deps.account.id, None) is not None:
             return
-        if not await prove_some(deps, resting_channels(pauses, deps.account.id)):
+        if not await prove_some(deps, resting_channels(pauses, deps.account.id), found):
             return
-        found()
 
 
 def _delay(deps: Deps, milliseconds: int) -> float:

@@ -33,7 +33,7 @@ from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from worker.domain.archive_set import ArchiveSet
     from worker.domain.listing import Completeness
@@ -50,8 +50,17 @@ _MOST_SETS = 25
 _MOST_AT_ONCE = 8
 
 
-async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
-    """Prove some of the sets that wait for it; how many were looked at, 0 if none is left."""
+def _nobody_waits() -> None:
+    """What is ready is looked for afterwards."""
+
+
+async def prove_some(
+    deps: Deps, resting: Sequence[int] = (), found: Callable[[], None] = _nobody_waits
+) -> int:
+    """Prove some of the sets that wait for it; how many were looked at, 0 if none is left.
+
+    ``found`` is called after each of them, since it may be claimed from then on.
+    """
     hold = deps.settings.lease.lease_secs
     waiting = await proofs.next_to_prove(
         deps.database, deps.account.id, most=_MOST_SETS, hold=hold, resting=resting
@@ -63,16 +72,19 @@ async def prove_some(deps: Deps, resting: Sequence[int] = ()) -> int:
         except FleetError as error:
             await _look_again(deps, unproven, error)
             continue
-        await _prove_several(deps, unproven, documents)
+        await _prove_several(deps, unproven, documents, found)
     return len(waiting)
 
 
-async def _prove_several(deps: Deps, unproven: Sequence[Unproven], documents: Mapping[int, Document]) -> None:
+async def _prove_several(
+    deps: Deps, unproven: Sequence[Unproven], documents: Mapping[int, Document], found: Callable[[], None]
+) -> None:
     room = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def prove(one: Unproven) -> None:
         async with room:
             await _prove_or_settle(deps, one, documents)
+            found()
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -57,6 +57,11 @@ class Depth:
         return min(self._width, self._use.parts)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether any part is under way."""
+        return self._under_way > 0
+
+    @property
     def lines(self) -> int:
         """Over how many connections they are spread."""
         return min(self._most_lines, -(-self._width // PARTS_PER_LINE))

@@ -43,6 +43,7 @@ class PartCall(Protocol):
     """One call on a file connection."""
 
     method: str
+    is_upload: bool
 
     def write(self, body: memoryview) -> int:
         """Put the query into ``body``; how many bytes it has."""
@@ -79,6 +80,7 @@ class ReadRange:
     """
 
     method = "upload.GetFile"
+    is_upload = False
 
     def __init__(
         self,
@@ -132,6 +134,8 @@ class Unverified(NamedTuple):
 class SavePart:
     """``upload.saveBigFilePart`` or ``upload.saveFilePart``: the bytes go from the file into the packet."""
 
+    is_upload = True
+
     def __init__(
         self, file_id: int, part: int, total: int | None, length: int, fill: Callable[[memoryview], None]
     ) -> None:
@@ -174,6 +178,7 @@ class ReadHashes:
     """``upload.getFileHashes``: what the server says the ranges from ``offset`` on hash to."""
 
     method = "upload.GetFileHashes"
+    is_upload = False
 
     def __init__(self, location: bytes, offset: int) -> None:
         head = raw.functions.upload.GetFileHashes.ID.to_bytes(4, "little")

@@ -45,7 +45,9 @@ class RemoteReader:
         while start + limit < min(end, border):
             limit *= 2
         limit = min(limit, _largest_within(start))
-        async with self._gateway.permission.parts("upload.getFile", lambda: None) as permission:
+        # Asked for also because it has lines opened: with one, readers of several files would wait in turn.
+        depth = self._gateway.connections.depth(self._document.dc_id, "down")
+        async with self._gateway.permission.parts("upload.getFile", depth.narrow) as permission:
             self._held = await read_range(self._gateway, self._document, start, limit, permission=permission)
         self._held_from = start
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from collections import deque
 from dataclasses import dataclass, field
@@ -37,6 +38,10 @@ class Request:
     def is_cancelled(self) -> bool:
         return self.answer.cancelled()
 
+    @property
+    def is_upload(self) -> bool:
+        return self.call.is_upload
+
 
 @dataclass(slots=True, eq=False)
 class Route:
@@ -64,11 +69,20 @@ class Route:
     def outstanding(self) -> int:
         return len(self.pending) + sum(len(line.under_way) for line in self.lines)
 
-    def next(self) -> Request | None:
-        """The next request that somebody still waits for."""
-        while self.pending:
-            request = self.pending.popleft()
-            if not request.is_cancelled:
+    @property
+    def is_mixed(self) -> bool:
+        """Whether parts go both ways at present."""
+        # A copy in one step: the event loop adds to what is pending meanwhile.
+        requests = itertools.chain(list(self.pending), *(line.under_way.values() for line in self.lines))
+        return len({request.is_upload for request in requests}) > 1
+
+    def next(self, *, upload: bool | None = None) -> Request | None:
+        """The next request that somebody still waits for; one that uploads, or none such, if that matters."""
+        for request in list(self.pending):
+            if request.is_cancelled:
+                self.pending.remove(request)
+            elif upload is None or request.is_upload is upload:
+                self.pending.remove(request)
                 return request
         return None
 

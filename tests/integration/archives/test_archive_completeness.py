@@ -9,7 +9,8 @@ import memory_sets
 import pytest
 import rar_writer
 
-from worker.archives.reader import FileReader, Part
+from worker.archives.reader import BytesReader, FileReader, Part, SetBytes
+from worker.domain.archive_name import LAST, ArchiveFormat, Scheme
 from worker.domain.listing import Limits, Mark
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -106,6 +107,22 @@ async def test_p5_the_last_disk_of_a_zip_posted_alone_says_what_is_missing(nurse
     found, archive = memory_sets.set_of({"a.zip": samples.spanned_zip(samples.TREE, 80_000)[-1]})
     completeness = await nursery.prove(archive)
     assert [found.name_of(index) for index in completeness.missing] == ["a.z01", "a.z02"]
+
+
+class Counted(BytesReader):
+    asked = 0
+
+    async def read_at(self, offset, length):
+        self.asked += 1
+        return await super().read_at(offset, length)
+
+
+async def test_a_proof_of_a_single_zip_takes_two_round_trips(nursery):
+    """Its beginning, to see that it is one, and its end, where the number of disks stands."""
+    reader = Counted(samples.zip_bytes({"noise.bin": random.Random(1).randbytes(300_000)}))
+    archive = SetBytes(ArchiveFormat.ZIP, Scheme.SINGLE, (Part("a.zip", reader),), (LAST,))
+    assert (await nursery.prove(archive)).complete
+    assert reader.asked == 2
 
 
 @pytest.mark.parametrize("name", [name for name in samples.MAKERS if "sparse" in name])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from worker.errors import AccountUnusableError
-from worker.telegram.connections import Connections
+from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.storage import MemoryStorage, OtherKeys
 
 HOME, OTHER = 2, 4
@@ -31,7 +31,7 @@ def connections():
     made = object.__new__(Connections)
     made._storage = MemoryStorage(dc_id=HOME, auth_key=bytes(256))
     made._storage.other_keys = OtherKeys({OTHER: bytes(256)})
-    made._porter = Forgetful()
+    made._porter, made._bounds = Forgetful(), TransferBounds()
     made._routes, made._depths, made._opening = {}, {}, asyncio.Lock()
 
     async def open_route(dc_id):

@@ -1,0 +1,58 @@
+import asyncio
+
+from worker.telegram.envelope import Key
+from worker.telegram.part_calls import ReadHashes, SavePart
+from worker.telegram.route import Request, Route
+from worker.telegram.tether import LOOSE
+
+
+def route_with(*calls):
+    route = Route(
+        dc_id=2,
+        address=("127.0.0.1", 1),
+        bind_address=None,
+        proxy=None,
+        key=Key(bytes(256)),
+        greeting=b"",
+        tether=LOOSE,
+    )
+    loop = asyncio.get_running_loop()
+    route.pending.extend(Request(call, loop.create_future(), asked_at=0.0) for call in calls)
+    return route
+
+
+def part(number):
+    return SavePart(1, number, 2, 512 * 1024, lambda _: None)
+
+
+def question():
+    return ReadHashes(bytes(32), 0)
+
+
+async def test_a_line_is_given_the_next_request_of_the_kind_it_is_for():
+    first, asked, second = part(0), question(), part(1)
+    route = route_with(first, asked, second)
+    assert route.next(upload=False).call is asked
+    assert route.next(upload=False) is None
+    assert [route.next(upload=True).call for _ in range(2)] == [first, second]
+
+
+async def test_without_a_kind_requests_leave_in_order():
+    first, asked = part(0), question()
+    route = route_with(first, asked)
+    assert [route.next().call for _ in range(2)] == [first, asked]
+    assert route.next() is None
+
+
+async def test_a_request_that_nobody_waits_for_is_passed_over_and_forgotten():
+    given_up, wanted = part(0), part(1)
+    route = route_with(given_up, wanted)
+    route.pending[0].answer.cancel()
+    assert route.next(upload=True).call is wanted
+    assert not route.pending
+
+
+async def test_parts_go_both_ways_if_requests_of_both_kinds_are_there():
+    assert not route_with().is_mixed
+    assert not route_with(part(0), part(1)).is_mixed
+    assert route_with(part(0), question()).is_mixed
