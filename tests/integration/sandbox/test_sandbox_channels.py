@@ -62,24 +62,6 @@ async def test_a_channel_is_filled_in_one_command(sandbox, client, phone, archiv
     assert [m.document.file_name async for m in found] == ["part-3.zip", "part-2.zip", "part-1.zip"]
 
 
-async def test_dialogs_come_in_pages_and_folders(sandbox, client, phone):
-    for number in range(5):
-        await sandbox.admin.create_channel(f"number {number}", admins=[phone])
-    everything = raw.functions.messages.GetDialogs(
-        offset_date=0, offset_id=0, offset_peer=raw.types.InputPeerEmpty(), limit=2, hash=0
-    )
-    page = await client.invoke(everything)
-    assert (page.count, len(page.dialogs)) == (5, 2)
-    titles = [d.chat.title async for d in client.get_dialogs()]
-    assert sorted(titles) == [f"number {number}" for number in range(5)]
-    ids = [d.chat.id async for d in client.get_dialogs()]
-    await client.archive_chats(ids[0])
-    main = raw.functions.messages.GetDialogs(
-        offset_date=0, offset_id=0, offset_peer=raw.types.InputPeerEmpty(), limit=9, hash=0, folder_id=0
-    )
-    assert len((await client.invoke(main)).dialogs) == 4
-
-
 async def test_history_pages_in_both_directions(sandbox, client, phone):
     made = await sandbox.admin.create_channel("Archives", admins=[phone])
     for number in range(2, 12):

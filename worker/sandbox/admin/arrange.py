@@ -12,6 +12,7 @@ from pyrogram.raw.core import Vector
 
 from worker.sandbox import media, news, srp
 from worker.sandbox.admin.commands import account_of, command
+from worker.sandbox.handlers.dialogs import ARCHIVE
 from worker.sandbox.handlers.forum import ICON_COLOR
 from worker.sandbox.handlers.invites import PREFIX
 from worker.sandbox.ledger.database import new_id
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from worker.sandbox.server import Sandbox
 
 PUBLISHER = "42000000"
-ARCHIVE = 1
 
 
 @command

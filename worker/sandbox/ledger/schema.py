@@ -43,6 +43,11 @@ CREATE TABLE IF NOT EXISTS members (
 CREATE INDEX IF NOT EXISTS members_by_user ON members (user_id);
 
 CREATE TABLE IF NOT EXISTS topics (
+CREATE TABLE IF NOT EXISTS chat_folders (
+  user_id INTEGER NOT NULL, folder_id INTEGER NOT NULL, place INTEGER NOT NULL, description BLOB NOT NULL,
+  PRIMARY KEY (user_id, folder_id)
+);
+
   channel_id INTEGER NOT NULL, topic_id INTEGER NOT NULL, title TEXT NOT NULL, icon_color INTEGER NOT NULL,
   creator INTEGER NOT NULL, date INTEGER NOT NULL, closed INTEGER NOT NULL DEFAULT 0,
   deleted INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (channel_id, topic_id)
