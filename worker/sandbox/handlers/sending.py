@@ -83,6 +83,7 @@ async def send_multi_media(call: Call, query: Any) -> Any:
         columns = {
             "text": single.message,
             "entities": write_vector(single.entities),
+            "noforwards": int(bool(query.noforwards)),
             "document_id": document.document_id,
             "kind": document.kind,
             "grouped_id": grouped_id,
@@ -107,7 +108,7 @@ async def forward_messages(call: Call, query: Any) -> Any:
     repeated = _repeated(call, place, query.random_id)
     if repeated is not None:
         return repeated
-    threading = _threading(call, place, query.reply_to)
+    threading = _threading(call, place, query.reply_to or _topic(query.top_msg_id))
     pieces = []
     for message_id, random_id in zip(query.id, query.random_id, strict=True):
         message = call.ledger.messages.get(source.box, message_id)
@@ -117,12 +118,18 @@ async def forward_messages(call: Call, query: Any) -> Any:
         columns = {
             "text": message.text,
             "entities": message.entities,
+            "noforwards": int(bool(query.noforwards)),
             "document_id": message.document_id,
             "kind": message.kind,
             "fwd_from": None if query.drop_author else _origin(source, message).write(),
             **threading,
         }
         pieces.append((random_id, columns))
+def _topic(topic_id: int | None) -> Any:
+    """A forward names the topic it goes to by itself."""
+    return raw.types.InputReplyToMessage(reply_to_msg_id=topic_id, top_msg_id=topic_id) if topic_id else None
+
+
     return _deliver(call, place, pieces)
 
 
@@ -213,7 +220,7 @@ def _tell(call: Call, place: Place, written: list[tuple[Message, int]]) -> None:
     for message, _ in written:
         columns = {
             name: getattr(message, name)
-            for name in ("text", "entities", "document_id", "kind", "grouped_id", "fwd_from")
+            for name in ("text", "entities", "document_id", "kind", "grouped_id", "fwd_from", "noforwards")
         }
         copies.append(
             call.ledger.messages.add(-place.user.user_id, call.me.user_id, peer_id=call.me.user_id, **columns)
