@@ -1,4 +1,5 @@
 import os
+from datetime import timedelta
 
 import pytest
 from pyrogram import enums, errors, raw, types
@@ -96,6 +97,10 @@ async def test_search_finds_documents_photos_and_words(sandbox, client, phone, a
     assert await found(filter=enums.MessagesFilter.DOCUMENT) == [document["message_id"]]
     assert await found(filter=enums.MessagesFilter.PHOTO) == [photo["message_id"]]
     assert len(await found(query="first")) == 2
+    (shown,) = await client.get_messages(chat(channel_id), [document["message_id"]])
+    for bounds, count in (((-1, 9), 2), ((-9, 0), 0), ((9, 99), 0)):
+        after, before = (shown.date + timedelta(seconds=seconds) for seconds in bounds)
+        assert len(await found(query="first", min_date=after, max_date=before)) == count
     picture = await client.get_messages(chat(channel_id), photo["message_id"])
     fetched = await client.download_media(picture, in_memory=True)
     assert fetched.getvalue() == archive.read_bytes()
@@ -144,16 +149,16 @@ async def test_each_topic_of_a_forum_is_read_on_its_own(sandbox, client, phone, 
         top_msg_id=1,
     )
     assert (await client.invoke(searched)).messages == []
-
-
-async def test_who_joins_a_group_with_hidden_history_sees_nothing_older(sandbox, client, phone, other):
-    channel_id = await made_channel(sandbox, other, broadcast=False, hidden_history=True)
-    await sandbox.admin.post_text(channel_id, "before")
     forward = raw.functions.messages.ForwardMessages(
         from_peer=peer, id=[outside.id], random_id=[7], to_peer=peer, top_msg_id=topic.id
     )
     await client.invoke(forward)
     assert len(await replies(topic.id)) == 3, "a forward stands in the topic it names"
+
+
+async def test_who_joins_a_group_with_hidden_history_sees_nothing_older(sandbox, client, phone, other):
+    channel_id = await made_channel(sandbox, other, broadcast=False, hidden_history=True)
+    await sandbox.admin.post_text(channel_id, "before")
     await sandbox.admin.join(channel_id, phone)
     await sandbox.admin.post_text(channel_id, "after")
     await peer_of(client, channel_id)
