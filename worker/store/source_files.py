@@ -37,8 +37,10 @@ class Kept:
 
 
 _KNOWN = text("""
-    SELECT message_id, document_id, file_name, size, caption, is_protected, is_gone FROM source_files
-    WHERE channel_id = :channel AND message_id = ANY(:messages)
+    SELECT f.message_id, f.document_id, f.file_name, f.size, f.caption, f.is_protected, f.is_gone,
+        coalesce(s.state = 'claimed', false) AS is_claimed
+    FROM source_files f LEFT JOIN archive_sets s ON s.id = f.set_id
+    WHERE f.channel_id = :channel AND f.message_id = ANY(:messages)
 """)
 _WRITE = text("""
     INSERT INTO source_files (channel_id, topic_id, message_id, document_id, file_name, size, mime_type,
@@ -78,8 +80,9 @@ _SORT = text("""
 async def keep_files(connection: AsyncConnection, channel_id: int, messages: Sequence[Message]) -> Kept:
     """Write a row for every file message, inside the scan's transaction, and form sets of what is there.
 
-    A message that was edited to carry another file leaves its set, unless that is being worked on: then the
-    change is held up. One whose words or protection alone have changed stays in it.
+    A message that was edited to carry another file leaves its set; one whose words or protection alone have
+    changed stays in it. Neither another file nor protection reaches a set that is being worked on: the change
+    is held up.
     """
     if not messages:
         return Kept()
@@ -88,7 +91,7 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
     known = {row.message_id: row for row in await connection.execute(_KNOWN, values)}
     changed = [m.message_id for m in messages if _is_changed(m, known.get(m.message_id))]
     families, stuck = await release_files(connection, channel_id, changed)
-    files, is_protection_changed = 0, False
+    files, is_protection_changed, is_held_up = 0, False, bool(stuck)
     for message in messages:
         row = known.get(message.message_id)
         if message.document is None or message.message_id in stuck:
@@ -98,6 +101,8 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
             await connection.execute(_WRITE, columns)
             families.add(columns["family"])
             files += row is None
+        elif row.is_protected != message.is_protected and row.is_claimed:
+            is_held_up = True
         elif (row.caption, row.is_protected) != (message.text, message.is_protected):
             await connection.execute(_REWORD, columns)
             is_protection_changed |= row.is_protected != message.is_protected
@@ -106,7 +111,7 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
     if is_protection_changed:
         telegram_id = (await connection.execute(_TELEGRAM_ID, {"channel": channel_id})).scalar_one()
         await apply_protection(connection, telegram_id)
-    return Kept(files, sets, held_up=bool(stuck))
+    return Kept(files, sets, held_up=is_held_up)
 
 
 def _is_changed(message: Message, row: Row[Any] | None) -> bool:
