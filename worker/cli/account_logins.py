@@ -32,6 +32,8 @@ async def log_in_all(
 ) -> None:
     """Log these accounts in; raises if one of them is not ready after that."""
     settings = place.settings
+    # A number given twice would stand in its own way.
+    phones = list(dict.fromkeys(phones))
     if proxy not in (None, _NO_PROXY):
         parse_proxy(proxy)
     async with (
@@ -55,7 +57,7 @@ async def log_in_all(
 
 async def _log_in(login: Login, phone: str, answers: Answers, proxy: str | None, *, again: bool) -> Account:
     account = await accounts.add_account(login.database, phone)
-    if account.state == "disabled":
+    if account.state == "disabled" and not again:
         raise UserError(
             f"account {account.id} is disabled", remedy=f"run: worker accounts enable {account.id}"
         )
@@ -72,6 +74,7 @@ async def _log_in(login: Login, phone: str, answers: Answers, proxy: str | None,
         phone,
         ask_code=lambda: answers.code(named),
         ask_password=lambda: answers.password(named),
+        anew=again,
     )
 
 

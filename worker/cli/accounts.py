@@ -13,6 +13,7 @@ from worker.cli.account_logins import log_in_all
 from worker.cli.account_table import details, row, table
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
 from worker.config.secret_key import secret_keys
+from worker.errors import UserError
 from worker.fleet.departure import remove_account
 from worker.fleet.key_rotation import rotate_key
 from worker.fleet.process import open_process
@@ -71,7 +72,7 @@ def add(
 @_code_file
 @_password_file
 @click.option("--proxy", help="Reach Telegram through it from here on; 'none' for no proxy.")
-@click.option("--again", is_flag=True, help="Even if the account is logged in: make a session anew.")
+@click.option("--again", is_flag=True, help="Begin anew: another code, another session, even if it has one.")
 def login(
     *,
     named: tuple[str, ...],
@@ -89,6 +90,7 @@ def login(
     Examples:
       worker accounts login 3
       worker accounts login +49301234567 --code-file code.txt
+      worker accounts login 3 --again
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
@@ -162,6 +164,12 @@ def enable(*, named: str) -> None:
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
         account = asyncio.run(_on_database(place, lambda db: _change(db, named, store.enable)))
+        if account.state == "banned":
+            raise UserError(
+                f"Telegram has banned account {account.id}",
+                remedy=f"if it is free again: worker accounts login {account.id};"
+                f" else: worker accounts remove {account.id}",
+            )
         if account.state != "ready":
             click.echo(f"Account {account.id} is enabled; log it in with: worker accounts login {account.id}")
         else:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from worker.config.secret_key import changing_keys, fresh_key, is_ours, secret_keys, write_keys
 from worker.errors import UserError
-from worker.store.account_secrets import reseal
-from worker.store.sealing import Sealer
+from worker.store.account_secrets import reseal, sealed_under
+from worker.store.sealing import Sealer, key_id
 
 if TYPE_CHECKING:
     from worker.config.settings import Settings
@@ -26,6 +26,7 @@ class Rotated:
 
 async def rotate_key(database: Database, settings: Settings) -> Rotated:
     """Seal everything under the first key, which is made here if the keys are ours to keep."""
+    await _refuse_if_keys_are_missing(database, secret_keys(settings))
     if not is_ours(settings):
         keys = secret_keys(settings)
         if len(keys) == 1:
@@ -44,6 +45,17 @@ async def rotate_key(database: Database, settings: Settings) -> Rotated:
         rotated = await _reseal(database, keys, left_over=False)
         write_keys(settings, keys[:1])
         return rotated
+
+
+async def _refuse_if_keys_are_missing(database: Database, keys: list[bytes]) -> None:
+    here = {key_id(key) for key in keys}
+    missing = sum(rows for used, rows in (await sealed_under(database)).items() if used not in here)
+    if missing:
+        raise UserError(
+            f"stored secrets that were encrypted under a key that is not here: {missing}",
+            remedy="add that key as a line below the first one, then run this again; if it is lost, log the"
+            " accounts in anew: worker accounts login ACCOUNT --again",
+        )
 
 
 async def _reseal(database: Database, keys: list[bytes], *, left_over: bool) -> Rotated:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from worker.errors import FleetError, NotBeforeError, RetryableError, UserError
 
 _MINUTE, _HOUR = 60, 3600
-_WRONG = ("PHONE_CODE_INVALID", "PHONE_CODE_EMPTY", "PASSWORD_HASH_INVALID", "SRP_ID_INVALID")
+_WRONG = (
+    "PHONE_CODE_INVALID",
+    "PHONE_CODE_EMPTY",
+    "PASSWORD_HASH_INVALID",
+    "SRP_ID_INVALID",
+    "SRP_PASSWORD_CHANGED",
+)
 _NEXT_STEPS = {
     "PHONE_CODE_INVALID": ("the code is wrong", "give the right one: worker accounts login {account}"),
     "PHONE_CODE_EMPTY": ("no code was given", "run: worker accounts login {account}"),
@@ -13,6 +19,15 @@ _NEXT_STEPS = {
     "PASSWORD_HASH_INVALID": (
         "the password is wrong",
         "give the right one: worker accounts login {account}; Telegram's apps can reset it",
+    ),
+    # Only if another login of the account comes between a question and its answer.
+    "SRP_ID_INVALID": (
+        "the password could not be checked",
+        "give it once more: worker accounts login {account}",
+    ),
+    "SRP_PASSWORD_CHANGED": (
+        "the account's password has just been changed",
+        "give the present one: worker accounts login {account}",
     ),
     "PASSWORD_EMPTY": ("no password was given", "run: worker accounts login {account}"),
     "PHONE_NUMBER_INVALID": ("Telegram does not take this phone number", "check it, country code included"),
@@ -24,6 +39,10 @@ _NEXT_STEPS = {
         "Telegram has banned this number",
         "use another account, or write to recover@telegram.org",
     ),
+    "USER_DEACTIVATED": (
+        "Telegram has closed this account",
+        "use another account, or write to recover@telegram.org",
+    ),
     "PHONE_NUMBER_FLOOD": (
         "Telegram wants no more logins of this number for now",
         "try again tomorrow: worker accounts login {account}",
@@ -31,6 +50,14 @@ _NEXT_STEPS = {
     "PHONE_PASSWORD_FLOOD": (
         "Telegram wants no more passwords for this number for now",
         "try again tomorrow: worker accounts login {account}",
+    ),
+    "API_ID_PUBLISHED_FLOOD": (
+        "Telegram takes no logins with this telegram.api_id any more, since too many people know it",
+        "get one of your own at my.telegram.org",
+    ),
+    "UPDATE_APP_TO_LOGIN": (
+        "Telegram wants a newer program for this login",
+        "install the newest version of this one",
     ),
     "API_ID_INVALID": ("telegram.api_id and telegram.api_hash do not fit", "check both at my.telegram.org"),
 }
@@ -59,7 +86,7 @@ def explain(account_id: int, error: FleetError) -> FleetError:
     for text, (what, remedy) in _NEXT_STEPS.items():
         if text in error.what:
             return UserError(what, remedy=remedy.format(account=account_id))
-    return UserError(error.what, remedy=f"then run: worker accounts login {account_id}")
+    return UserError(error.what, remedy=f"begin anew: worker accounts login {account_id} --again")
 
 
 def spoken(seconds: float) -> str:

@@ -54,26 +54,44 @@ class Login:
     tell: Callable[[str], None] = lambda _: None
 
 
-async def log_in(login: Login, phone: str, *, ask_code: Ask, ask_password: Ask) -> Account:
-    """Log an account in with what it is asked for, keep its session, and note the channels it sees."""
+async def log_in(
+    login: Login, phone: str, *, ask_code: Ask, ask_password: Ask, anew: bool = False
+) -> Account:
+    """Log an account in with what it is asked for, keep its session, and note the channels it sees.
+
+    ``anew`` leaves a login that was begun before where it stands, and has another code sent.
+    """
     account = await accounts.add_account(login.database, phone)
-    pending = await pending_logins.load(login.database, login.sealer, account.id)
-    permission = login.governance.permission(account.id, urgent=True)
+    pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
+    try:
+        async with _alone(login.database, account):
+            try:
+                await _go_on(login, account, pending, ask_code, ask_password)
+            except AccountUnusableError:
+                if pending is None:
+                    raise
+                # What was begun has lapsed at Telegram, perhaps with its key.
+                login.tell("The login that was begun has lapsed.")
+                await _go_on(login, account, None, ask_code, ask_password)
+    except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
+        await _note_end(login, account, error)
+        raise explain(account.id, error) from error
+    return await accounts.add_account(login.database, phone)
+
+
+async def _go_on(
+    login: Login, account: Account, pending: PendingLogin | None, ask_code: Ask, ask_password: Ask
+) -> None:
+    """Bring a login to its end, with the key that it was begun with; a fresh one agrees on another."""
     gateway = Gateway(
         login.server,
-        permission=permission,
+        permission=login.governance.permission(account.id, urgent=True),
         deadline=login.deadline,
         dc_id=pending.dc_id if pending else None,
         auth_key=pending.auth_key if pending else None,
     )
-    steps = _Steps(login, account, gateway, ask_code, ask_password)
-    try:
-        async with _alone(login.database, account), _connected(gateway):
-            await steps.run(pending)
-    except (RefusedError, NotBeforeError, RetryableError) as error:
-        await _note_end(login, account, error)
-        raise explain(account.id, error) from error
-    return await accounts.add_account(login.database, phone)
+    async with _connected(gateway):
+        await _Steps(login, account, gateway, ask_code, ask_password).run(pending)
 
 
 async def _note_end(login: Login, account: Account, error: FleetError) -> None:
@@ -98,17 +116,11 @@ class _Steps:
         self._ask_password = ask_password
 
     async def run(self, pending: PendingLogin | None) -> None:
-        try:
-            if pending is None or not pending.awaits_password:
-                await self._give_code(pending)
-            else:
-                self._login.tell("Telegram has accepted the code; the password is missing.")
-                await self._give_password()
-        except AccountUnusableError:
-            if pending is None:
-                raise
-            # The half-finished login has lapsed at Telegram: begin anew, on the same connection.
-            await self._give_code(None)
+        if pending is None or not pending.awaits_password:
+            await self._give_code(pending)
+        else:
+            self._login.tell("Telegram has accepted the code; the password is missing.")
+            await self._give_password()
         await self._finish()
 
     async def _give_code(self, pending: PendingLogin | None) -> None:
@@ -173,7 +185,8 @@ async def _alone(database: Database, account: Account) -> AsyncIterator[None]:
         if not await locks.try_account(account.id):
             raise UserError(
                 f"account {account.id} is in use by a worker, or by another login",
-                remedy=f"run: worker accounts disable {account.id}; then wait a moment",
+                remedy=f"let that login end, or have the worker let go of it: worker accounts disable"
+                f" {account.id}; then run: worker accounts login {account.id} --again",
             )
         yield
     finally:

@@ -177,6 +177,10 @@ class SandboxAdmin:
     async def set_noforwards(self, channel_id: int, noforwards: bool) -> None:
         await self.do("set_noforwards", channel_id=channel_id, noforwards=noforwards)
 
+    async def protect_message(self, channel_id: int, message_id: int, *, protected: bool = True) -> None:
+        """Forbid forwarding this one message and sending its file again, or allow both."""
+        await self.do("protect_message", channel_id=channel_id, message_id=message_id, protected=protected)
+
     async def set_repeats(self, *, as_errors: bool) -> None:
         """Say whether a repeated random_id answers 500 RANDOM_ID_DUPLICATE or the original message."""
         await self.do("set_repeats", as_errors=as_errors)

@@ -102,13 +102,18 @@ def _existing(call: Call, named: Any) -> Document:
 
 def check_copyable(call: Call, box: int, message_id: int) -> None:
     """Refuse to carry content out of a protected place, or out of one the caller does not see."""
+    message = call.ledger.messages.get(box, message_id)
+    if _is_protected(call, box) or (message is not None and message.noforwards):
+        raise RpcFault(400, "CHAT_FORWARDS_RESTRICTED")
+
+
+def _is_protected(call: Call, box: int) -> bool:
+    """Whether everything in this place is protected; ``CHANNEL_PRIVATE`` if the caller does not see it."""
     if box < 0:
-        return
+        return False
     channel = call.ledger.channels.need(box)
     member = call.ledger.channels.member(box, call.me.user_id)
     outside = member is None or not member.inside
     if (outside and not channel.username) or (member and member.role is Role.KICKED):
         raise RpcFault(400, "CHANNEL_PRIVATE")
-    message = call.ledger.messages.get(box, message_id)
-    if channel.noforwards or (message is not None and message.noforwards):
-        raise RpcFault(400, "CHAT_FORWARDS_RESTRICTED")
+    return bool(channel.noforwards)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from worker.domain.phone import looks_like_phone, masked_phone
+from worker.domain.phone import international, looks_like_phone, masked_phone
 from worker.errors import UserError
 from worker.store.account_secrets import load_keys, save_key
 
@@ -82,7 +82,8 @@ async def find_account(database: Database, named: str) -> Account:
                OR lower(username) = lower(ltrim(:named, '@')) OR lower(display_name) = lower(:named)
             ORDER BY id LIMIT 2
         """)
-        rows = (await connection.execute(query, {"named": named})).all()
+        # A phone number may be written with blanks, as for `accounts add`.
+        rows = (await connection.execute(query, {"named": international(named) or named})).all()
     shown = masked_phone(named) if looks_like_phone(named) else named
     if not rows:
         remedy = "give its phone number, @username, name or number as worker status shows it"

@@ -54,7 +54,8 @@ class Sealer:
         if plain is None:
             raise UserError(
                 "a stored session does not open with this secret key",
-                remedy="use the key it was stored with, or log the account in again",
+                remedy="use the key it was stored with, or make it anew:"
+                " worker accounts login ACCOUNT --again, with --proxy if it had one",
             )
         return plain
 

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from worker.domain.forming import NO_FAMILY, family_of
 from worker.store.collecting import form_sets, lock_channel
 from worker.store.file_changes import release_files
+from worker.store.protection import apply_protection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -36,8 +37,10 @@ class Kept:
 
 
 _KNOWN = text("""
-    SELECT message_id, document_id, file_name, size, caption, is_protected, is_gone FROM source_files
-    WHERE channel_id = :channel AND message_id = ANY(:messages)
+    SELECT f.message_id, f.document_id, f.file_name, f.size, f.caption, f.is_protected, f.is_gone,
+        coalesce(s.state = 'claimed', false) AS is_claimed
+    FROM source_files f LEFT JOIN archive_sets s ON s.id = f.set_id
+    WHERE f.channel_id = :channel AND f.message_id = ANY(:messages)
 """)
 _WRITE = text("""
     INSERT INTO source_files (channel_id, topic_id, message_id, document_id, file_name, size, mime_type,
@@ -49,9 +52,11 @@ _WRITE = text("""
         caption = excluded.caption, is_protected = excluded.is_protected, family = excluded.family,
         sha256 = NULL, is_gone = false
 """)
-_CAPTION = text("""
-    UPDATE source_files SET caption = :caption WHERE channel_id = :channel AND message_id = :message
+_REWORD = text("""
+    UPDATE source_files SET caption = :caption, is_protected = :protected
+    WHERE channel_id = :channel AND message_id = :message
 """)
+_TELEGRAM_ID = text("SELECT telegram_id FROM channels WHERE id = :channel")
 # Relies on source_files_message_key.
 _BETWEEN = text("""
     SELECT message_id FROM source_files
@@ -75,8 +80,9 @@ _SORT = text("""
 async def keep_files(connection: AsyncConnection, channel_id: int, messages: Sequence[Message]) -> Kept:
     """Write a row for every file message, inside the scan's transaction, and form sets of what is there.
 
-    A message that was edited to carry another file leaves its set, unless that is being worked on: then the
-    change is held up.
+    A message that was edited to carry another file leaves its set; one whose words or protection alone have
+    changed stays in it. Neither another file nor protection reaches a set that is being worked on: the change
+    is held up.
     """
     if not messages:
         return Kept()
@@ -85,7 +91,7 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
     known = {row.message_id: row for row in await connection.execute(_KNOWN, values)}
     changed = [m.message_id for m in messages if _is_changed(m, known.get(m.message_id))]
     families, stuck = await release_files(connection, channel_id, changed)
-    files = 0
+    files, is_protection_changed, is_held_up = 0, False, bool(stuck)
     for message in messages:
         row = known.get(message.message_id)
         if message.document is None or message.message_id in stuck:
@@ -95,11 +101,17 @@ async def keep_files(connection: AsyncConnection, channel_id: int, messages: Seq
             await connection.execute(_WRITE, columns)
             families.add(columns["family"])
             files += row is None
-        elif row.caption != message.text:
-            await connection.execute(_CAPTION, columns)
+        elif row.is_protected != message.is_protected and row.is_claimed:
+            is_held_up = True
+        elif (row.caption, row.is_protected) != (message.text, message.is_protected):
+            await connection.execute(_REWORD, columns)
+            is_protection_changed |= row.is_protected != message.is_protected
     families.discard(NO_FAMILY)
     sets = await form_sets(connection, channel_id, families) if families else 0
-    return Kept(files, sets, held_up=bool(stuck))
+    if is_protection_changed:
+        telegram_id = (await connection.execute(_TELEGRAM_ID, {"channel": channel_id})).scalar_one()
+        await apply_protection(connection, telegram_id)
+    return Kept(files, sets, held_up=is_held_up)
 
 
 def _is_changed(message: Message, row: Row[Any] | None) -> bool:
@@ -108,8 +120,8 @@ def _is_changed(message: Message, row: Row[Any] | None) -> bool:
     document = message.document
     if document is None:
         return not row.is_gone
-    carried = (document.document_id, document.file_name, document.size, message.is_protected, False)
-    return carried != (row.document_id, row.file_name, row.size, row.is_protected, row.is_gone)
+    carried = (document.document_id, document.file_name, document.size, False)
+    return carried != (row.document_id, row.file_name, row.size, row.is_gone)
 
 
 def _columns(channel_id: int, message: Message) -> dict[str, Any]:

@@ -81,6 +81,8 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
         return OutcomeUnknownError(what)
     if code < 0 or code >= 500:
         return RetryableError(what)
+    if text.endswith("API_ID_INVALID"):
+        return RefusedError(what, remedy="check telegram.api_id and telegram.api_hash at my.telegram.org")
     return RefusedError(what)
 
 

@@ -122,7 +122,8 @@ class Route:
         """What a transport error means: a packet of four bytes in the place of an answer."""
         if code == _KEY_UNKNOWN:
             return AccountUnusableError(
-                "Telegram does not know this session", remedy="log the account in again: worker accounts add"
+                "Telegram does not know this session",
+                remedy="log the account in again: worker accounts login",
             )
         if code == _TOO_MANY_CONNECTIONS:
             # Fewer lines are better than none.

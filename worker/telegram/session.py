@@ -11,11 +11,12 @@ from typing import Any
 
 from pyrogram import raw
 from pyrogram.crypto import mtproto
+from pyrogram.errors import RPCError
 from pyrogram.session import Session
 from pyrogram.session.session import Result, TransportError
 
 from worker import faults
-from worker.errors import FleetError, OutcomeUnknownError, RetryableError
+from worker.errors import FleetError, OutcomeUnknownError, RefusedError, RetryableError
 from worker.telegram.failures import failure, library_failure
 from worker.telegram.tether import LOOSE, Tether
 
@@ -42,14 +43,27 @@ class FleetSession(Session):
 
     async def start(self) -> None:
         self.tether.may_send()
+        self._raise_if_broken()
         await super().start()
+        # The library takes a refusal for a failure of the line: it says nothing and connects again.
+        self._raise_if_broken()
+
+    def _raise_if_broken(self) -> None:
+        if self.broken is not None:
+            raise self.broken
 
     async def send(self, data: Any, wait_response: bool = True, timeout: float = Session.WAIT_TIMEOUT) -> Any:
         """The library's own messages. Every ping, the very first one too, says when to hang up."""
         if isinstance(data, raw.functions.Ping | raw.functions.PingDelayDisconnect):
             delay = self.tether.disconnect_after
             data = raw.functions.PingDelayDisconnect(ping_id=data.ping_id, disconnect_delay=delay)
-        return await super().send(data, wait_response, timeout)
+        try:
+            return await super().send(data, wait_response, timeout)
+        except RPCError as error:
+            refusal = library_failure(error)
+            if isinstance(refusal, RefusedError):
+                self.broken = refusal
+            raise
 
     async def restart(self) -> None:
         """Reconnect, as the library does by itself; a refusal for good is kept for the next caller."""
@@ -101,8 +115,7 @@ class FleetSession(Session):
         raise RetryableError(f"{method}: the server keeps refusing the message")
 
     async def _exchange(self, method: str, query: Any, *, visible: bool) -> Any:
-        if self.broken is not None:
-            raise self.broken
+        self._raise_if_broken()
         try:
             await asyncio.wait_for(self.is_started.wait(), _START_SECONDS)
         except TimeoutError:

@@ -58,6 +58,11 @@ async def test_files_answer_where_nobody_can(place, tmp_path):
         ("auth.signIn", (400, "PHONE_CODE_EXPIRED"), "too old — have another one sent"),
         ("auth.signIn", (400, "PHONE_CODE_INVALID"), "code is wrong — give the right one"),
         ("auth.signIn", (400, "PHONE_NUMBER_UNOCCUPIED"), "no Telegram account has this number"),
+        ("auth.signIn", (401, "USER_DEACTIVATED_BAN"), "closed this account — use another"),
+        ("auth.sendCode", (400, "API_ID_PUBLISHED_FLOOD"), "get one of your own at my.telegram.org"),
+        ("auth.sendCode", (406, "UPDATE_APP_TO_LOGIN"), "newer program .* install the newest version"),
+        ("auth.sendCode", (400, "NOBODY_KNOWS_YET"), "begin anew: worker accounts login 1 --again"),
+        ("help.getConfig", (400, "CONNECTION_API_ID_INVALID"), "do not fit — check both at my.telegram.org"),
     ],
 )
 async def test_every_refusal_names_the_next_step(place, tmp_path, method, error, said):
@@ -113,6 +118,15 @@ async def test_a_disabled_account_rests_until_it_is_enabled(place, tmp_path):
     assert await place.states() == {"01": "disabled"}
     assert (await place.run("enable", "1")).code == 0
     assert await place.states() == {"01": "ready"}
+
+
+async def test_a_banned_account_is_not_said_to_be_enabled(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.admin.ban_account(ADA)
+    assert (await place.run("add", ADA, "--code-file", str(tmp_path / "code"))).code == 2
+    ended = await place.run("enable", "1")
+    assert (ended.code, ended.out, await place.states()) == (2, "", {"01": "banned"})
+    assert "Telegram has banned account 1 — if it is free again: worker accounts login 1" in ended.err
 
 
 async def test_an_account_that_is_removed_is_logged_out(place, tmp_path):

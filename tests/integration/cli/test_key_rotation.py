@@ -84,14 +84,49 @@ async def test_a_key_that_no_longer_opens_is_one_clear_line(place, account, keys
     assert await place.states() == {"01": "ready"}, "the right key makes it work again"
 
 
-async def test_a_rotation_with_wrong_keys_is_one_clear_line_and_changes_nothing(place, account, keys):
-    keys(OTHER, FRESH)
+@pytest.mark.parametrize("wrong", [(OTHER,), (OTHER, FRESH)], ids=["one", "two"])
+async def test_a_rotation_with_wrong_keys_is_one_clear_line_and_changes_nothing(place, account, keys, wrong):
+    keys(*wrong)
     refused = await place.run("rotate-key")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert DOES_NOT_OPEN in refused.err
+    assert "encrypted under a key that is not here: 1 — add that key as a line" in refused.err
     keys(OLD)
     removed, logged_out = await _logs_out(place, account)
     assert (removed.code, removed.err, logged_out) == (0, "", [True])
+
+
+async def test_an_account_is_logged_in_anew_under_a_rotated_key(place, account, keys, tmp_path):
+    keys(FRESH, OLD)
+    assert (await place.run("rotate-key")).code == 0
+    keys(FRESH)
+    ended = await place.run("login", account, "--again", "--code-file", str(tmp_path / "code"))
+    assert (ended.code, ended.err) == (0, ""), ended
+    removed, logged_out = await _logs_out(place, account)
+    assert (removed.code, removed.err, logged_out) == (0, "", [True])
+
+
+async def test_when_a_key_is_lost_the_next_step_makes_everything_anew(place, account, keys, tmp_path):
+    assert (await place.run("login", account, "--proxy", "http://127.0.0.1:1")).code == 0
+    keys(OTHER)
+    login = ("login", account, "--again", "--code-file", str(tmp_path / "code"))
+    refused = await place.run(*login)
+    assert (refused.code, refused.err.count("\n")) == (2, 1), refused
+    assert "worker accounts login ACCOUNT --again, with --proxy if it had one" in refused.err
+    ended = await place.run(*login, "--proxy", "none")
+    assert (ended.code, ended.err) == (0, ""), ended
+    removed, logged_out = await _logs_out(place, account)
+    assert (removed.code, removed.err, logged_out) == (0, "", [True])
+
+
+async def test_a_login_begun_under_a_key_that_is_lost_begins_anew(place, keys, tmp_path):
+    code = ("--code-file", str(tmp_path / "code"))
+    assert (await place.run("add", ADA, *code)).code == 2
+    (tmp_path / "code").write_text(CODE)
+    keys(OTHER)
+    refused = await place.run("login", "1", *code)
+    assert (refused.code, "worker accounts login ACCOUNT --again" in refused.err) == (2, True), refused
+    assert (await place.run("login", "1", "--again", *code)).code == 0
+    assert await place.states() == {"01": "ready"}
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,17 @@ async def test_p8_a_name_that_has_to_be_cleaned_is_never_sent_on_as_it_is(world)
     assert sent["file_name"] == "akit_.zip"
 
 
+@pytest.mark.parametrize("protected", ["the channel", "the message"])
 @pytest.mark.parametrize("place", ["db.uploads.intent:after:1", "telegram.messages.SendMedia:before:1"])
-async def test_what_is_protected_by_the_time_of_sending_is_uploaded(world, place):
+async def test_what_is_protected_by_the_time_of_sending_is_uploaded(world, place, protected):
     await world.post_archive(world.sources[0])
-    await _publish_held_at(world, place, world.admin.set_noforwards(world.sources[0], True))
+    (original,) = await _documents(world, world.sources[0])
+    protect = (
+        world.admin.set_noforwards(world.sources[0], True)
+        if protected == "the channel"
+        else world.admin.protect_message(world.sources[0], original["id"])
+    )
+    await _publish_held_at(world, place, protect)
     await world.check_invariants()
     await _check_it_was_uploaded_under_its_first_id(world)
     refused = [call["error"] for call in await world.admin.calls("messages.sendMedia") if not call["ok"]]

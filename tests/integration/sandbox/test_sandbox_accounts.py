@@ -42,6 +42,27 @@ async def test_a_code_of_an_older_attempt_has_expired(sandbox, tmp_path, phone):
     await client.disconnect()
 
 
+async def test_nobody_signs_up_without_having_shown_the_code(sandbox, tmp_path, phone):
+    client = sandbox.client("someone", tmp_path)
+    await client.connect()
+    sent = await client.send_phone_number_code(phone)
+    with pytest.raises(errors.PhoneCodeEmpty):
+        await client.sign_up(phone, sent.phone_code_hash, "Test", "Account")
+    assert not await client.sign_in(phone, sent.phone_code_hash, "12345")
+    await client.sign_up(phone, sent.phone_code_hash, "Test", "Account")
+    assert (await client.get_me()).first_name == "Test"
+    await client.disconnect()
+
+
+async def test_an_application_that_cannot_be_one_is_refused(sandbox, tmp_path, phone):
+    client = sandbox.client("someone", tmp_path)
+    client.api_hash = "not a hash"
+    await client.connect()
+    with pytest.raises(errors.ApiIdInvalid):
+        await client.send_phone_number_code(phone)
+    await client.disconnect()
+
+
 async def test_calls_before_the_login_are_unauthorised(sandbox, tmp_path):
     client = sandbox.client("someone", tmp_path)
     await client.connect()

@@ -133,3 +133,40 @@ async def test_a_post_reaches_the_other_members_as_an_update(sandbox, tmp_path, 
         await peer_of(client, channel_id)
         await sandbox.admin.post_text(channel_id, "news")
         assert await asyncio.wait_for(heard, 10) == "news"
+
+
+async def test_an_edit_is_held_to_the_limits_of_a_send(sandbox, tmp_path, phone):
+    channel_id = await made_channel(sandbox, phone)
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        text = message_of(
+            await client.invoke(raw.functions.messages.SendMessage(peer=peer, message="short", random_id=1))
+        )
+        captioned = message_of(await send_captioned(client, peer, "caption"))
+
+        async def edit(message, text):
+            await client.invoke(raw.functions.messages.EditMessage(peer=peer, id=message.id, message=text))
+
+        await edit(text, "x" * 4096)
+        with pytest.raises(errors.MessageTooLong):
+            await edit(text, "x" * 4097)
+        with pytest.raises(errors.MessageEmpty):
+            await edit(text, " ")
+        await edit(captioned, "x" * 1024)
+        with pytest.raises(errors.MediaCaptionTooLong):
+            await edit(captioned, "x" * 1025)
+        await edit(captioned, "")
+    assert await texts_in(sandbox, channel_id) == ["x" * 4096]
+
+
+async def test_a_random_id_given_twice_in_one_call_is_refused_and_nothing_is_sent(sandbox, tmp_path, phone):
+    channel_id = await made_channel(sandbox, phone)
+    posted = [(await sandbox.admin.post_text(channel_id, text))["message_id"] for text in ("one", "two")]
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        peer = await peer_of(client, channel_id)
+        forward = raw.functions.messages.ForwardMessages(
+            from_peer=peer, id=posted, random_id=[77, 77], to_peer=peer
+        )
+        with pytest.raises(errors.InternalServerError, match="RANDOM_ID_DUPLICATE"):
+            await client.session.send(forward)
+    assert await texts_in(sandbox, channel_id) == ["one", "two"]

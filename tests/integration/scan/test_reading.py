@@ -182,17 +182,6 @@ async def test_a_lost_membership_is_noted_and_comes_back_with_the_chat_list(worl
     await world.check_invariants()
 
 
-async def test_p14_a_protected_source_is_skipped_until_its_owner_allows_it(world, run, sets):
-    source = world.sources[0]
-    await world.admin.set_noforwards(source, True)
-    await world.post_archive(source)
-    await run()
-    assert (await sets())["archive-1.zip"] == ("skipped", "its source forbids copying", 1)
-    await world.admin.set_noforwards(source, False)
-    await run()
-    await world.check_invariants()
-
-
 async def test_p10_a_posting_of_known_documents_is_a_duplicate_without_a_download(world, run):
     first, second = world.sources
     await world.post_archive(first)

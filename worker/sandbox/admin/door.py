@@ -7,7 +7,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from worker.sandbox.admin import arrange, filling, report
+from worker.sandbox.admin import arrange, filling, posting, report
 from worker.sandbox.admin.commands import COMMANDS
 from worker.sandbox.faults import RpcFault
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_LINE = 1 << 24
 # Importing them is what fills the registry.
-_COMMAND_MODULES = (arrange, filling, report)
+_COMMAND_MODULES = (arrange, filling, posting, report)
 
 
 class Admin:

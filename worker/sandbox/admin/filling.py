@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.sandbox.admin.arrange import post_document, post_text
 from worker.sandbox.admin.commands import command
+from worker.sandbox.admin.posting import post_document, post_text
 
 if TYPE_CHECKING:
     from worker.sandbox.server import Sandbox

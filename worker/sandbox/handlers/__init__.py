@@ -12,6 +12,7 @@ from worker.sandbox.handlers import (
     dialogs,
     download,
     edits,
+    folders,
     forum,
     help,  # noqa: A004 - named after the namespace of the API
     history,
@@ -34,6 +35,7 @@ __all__ = [
     "download",
     "edits",
     "find",
+    "folders",
     "forum",
     "help",
     "history",

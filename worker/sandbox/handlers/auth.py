@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -16,6 +17,9 @@ from worker.sandbox.tl import boolean
 if TYPE_CHECKING:
     from worker.sandbox.call import Call
     from worker.sandbox.ledger.rows import Account
+
+
+API_HASH = re.compile("[0-9a-f]{32}")
 
 
 def _check_number(call: Call, phone: str) -> None:
@@ -34,7 +38,7 @@ def _logged_in(call: Call, account: Account) -> Any:
 
 @handles(raw.functions.auth.SendCode, needs_account=False)
 async def send_code(call: Call, query: Any) -> Any:
-    if query.api_id <= 0 or not query.api_hash:
+    if query.api_id <= 0 or not API_HASH.fullmatch(query.api_hash):
         raise RpcFault(400, "API_ID_INVALID")
     _check_number(call, query.phone_number)
     return _sent(call, query.phone_number)
@@ -72,6 +76,7 @@ async def sign_in(call: Call, query: Any) -> Any:
         raise RpcFault(400, wrong)
     account = call.ledger.accounts.by_phone(query.phone_number)
     if account is None:
+        call.ledger.accounts.prove_code(query.phone_number)
         return raw.types.auth.AuthorizationSignUpRequired()
     if account.verifier is not None:
         call.ledger.keys.await_password(call.key.key_id, account.user_id)
@@ -86,6 +91,8 @@ async def sign_up(call: Call, query: Any) -> Any:
     wrong = call.ledger.accounts.check_code(query.phone_number, query.phone_code_hash, None)
     if wrong:
         raise RpcFault(400, wrong)
+    if not call.ledger.accounts.is_proven(query.phone_number):
+        raise RpcFault(400, "PHONE_CODE_EMPTY")
     if not query.first_name.strip():
         raise RpcFault(400, "FIRSTNAME_INVALID")
     if call.ledger.accounts.by_phone(query.phone_number) is not None:

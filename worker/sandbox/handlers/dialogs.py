@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 
-from worker.sandbox import news
+from worker.sandbox.faults import RpcFault
 from worker.sandbox.handlers.registry import handles
 from worker.sandbox.ledger.messages import Window
-from worker.sandbox.peers import channel_of
+from worker.sandbox.peers import readable
 from worker.sandbox.render import View
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Channel, Member, Message
 
 MAX_PAGE = 100
+MAIN, ARCHIVE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Entry:
 
     @property
     def folder(self) -> int:
-        return self.member.folder if self.member else 0
+        return self.member.folder if self.member else MAIN
 
     @property
     def order(self) -> tuple[int, int]:
@@ -98,6 +99,8 @@ def _parts(call: Call, entries: list[Entry]) -> dict[str, Any]:
 
 @handles(raw.functions.messages.GetDialogs)
 async def get_dialogs(call: Call, query: Any) -> Any:
+    if query.folder_id not in (None, MAIN, ARCHIVE):
+        raise RpcFault(400, "FOLDER_ID_INVALID")
     entries = _entries(call, query.folder_id)
     following = entries
     offset = getattr(query.offset_peer, "channel_id", None) or getattr(query.offset_peer, "user_id", None)
@@ -119,7 +122,8 @@ async def get_pinned_dialogs(call: Call, _query: Any) -> Any:
 
 @handles(raw.functions.messages.GetPeerDialogs)
 async def get_peer_dialogs(call: Call, query: Any) -> Any:
-    wanted = {channel_of(call, item.peer).channel_id for item in query.peers}
+    places = [readable(call, item.peer) for item in query.peers]
+    wanted = {place.peer_id or place.box for place in places}
     return _peer_dialogs(call, [entry for entry in _entries(call, None) if entry.peer_id in wanted])
 
 
@@ -127,17 +131,3 @@ def _peer_dialogs(call: Call, entries: list[Entry]) -> Any:
     pts = call.ledger.messages.pts(-call.me.user_id)
     state = raw.types.updates.State(pts=pts, qts=0, date=int(time.time()), seq=1, unread_count=0)
     return raw.types.messages.PeerDialogs(**_parts(call, entries), state=state)
-
-
-@handles(raw.functions.messages.GetDialogFilters)
-async def get_dialog_filters(_call: Call, _query: Any) -> Any:
-    return raw.types.messages.DialogFilters(filters=[])
-
-
-@handles(raw.functions.folders.EditPeerFolders)
-async def edit_peer_folders(call: Call, query: Any) -> Any:
-    """Archive (folder 1) or bring back (folder 0)."""
-    for item in query.folder_peers:
-        channel = channel_of(call, item.peer)
-        call.ledger.channels.set_folder(channel.channel_id, call.me.user_id, item.folder_id)
-    return news.updates([], [], [])

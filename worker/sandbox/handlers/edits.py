@@ -9,6 +9,7 @@ from pyrogram import raw
 from worker.sandbox import media, news
 from worker.sandbox.faults import RpcFault
 from worker.sandbox.handlers.registry import handles
+from worker.sandbox.handlers.sending import check_caption, check_text
 from worker.sandbox.peers import readable, writable
 from worker.sandbox.render import View
 from worker.sandbox.tl import write_vector
@@ -29,6 +30,10 @@ async def edit_message(call: Call, query: Any) -> Any:
         raise RpcFault(403, "MESSAGE_AUTHOR_REQUIRED")
     columns: dict[str, Any] = {}
     if query.message is not None:
+        if message.document_id is None and query.media is None:
+            check_text(query.message)
+        else:
+            check_caption(call, query.message)
         columns |= {"text": query.message, "entities": write_vector(query.entities)}
     if query.media is not None:
         document = await media.resolve(call, query.media)

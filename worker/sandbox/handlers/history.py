@@ -90,6 +90,8 @@ async def search(call: Call, query: Any) -> Any:
         text=query.q,
         topic_id=query.top_msg_id or None,
         from_id=author,
+        min_date=query.min_date,
+        max_date=query.max_date,
         searched=True,
     )
     return _page(call, place, window)

@@ -27,10 +27,7 @@ ALBUM_LIMIT, FORWARD_LIMIT = 10, 100
 @handles(raw.functions.messages.SendMessage)
 async def send_message(call: Call, query: Any) -> Any:
     place = writable(call, query.peer)
-    if not query.message.strip():
-        raise RpcFault(400, "MESSAGE_EMPTY")
-    if len(query.message) > TEXT_LIMIT:
-        raise RpcFault(400, "MESSAGE_TOO_LONG")
+    check_text(query.message)
     repeated = _repeated(call, place, [query.random_id])
     if repeated is not None:
         return repeated
@@ -46,7 +43,7 @@ async def send_message(call: Call, query: Any) -> Any:
 @handles(raw.functions.messages.SendMedia)
 async def send_media(call: Call, query: Any) -> Any:
     place = writable(call, query.peer)
-    _check_caption(call, query.message)
+    check_caption(call, query.message)
     repeated = _repeated(call, place, [query.random_id])
     if repeated is not None:
         return repeated
@@ -75,7 +72,7 @@ async def send_multi_media(call: Call, query: Any) -> Any:
     grouped_id = new_id()
     pieces = []
     for single in query.multi_media:
-        _check_caption(call, single.message)
+        check_caption(call, single.message)
         if not isinstance(single.media, (raw.types.InputMediaDocument, raw.types.InputMediaPhoto)):
             # An album is put together of what messages.uploadMedia has made before.
             raise RpcFault(400, "MEDIA_INVALID")
@@ -86,6 +83,7 @@ async def send_multi_media(call: Call, query: Any) -> Any:
             "document_id": document.document_id,
             "kind": document.kind,
             "grouped_id": grouped_id,
+            "noforwards": int(bool(query.noforwards)),
             **threading,
         }
         pieces.append((single.random_id, columns))
@@ -107,7 +105,7 @@ async def forward_messages(call: Call, query: Any) -> Any:
     repeated = _repeated(call, place, query.random_id)
     if repeated is not None:
         return repeated
-    threading = _threading(call, place, query.reply_to)
+    threading = _threading(call, place, query.reply_to or _topic(query.top_msg_id))
     pieces = []
     for message_id, random_id in zip(query.id, query.random_id, strict=True):
         message = call.ledger.messages.get(source.box, message_id)
@@ -120,10 +118,16 @@ async def forward_messages(call: Call, query: Any) -> Any:
             "document_id": message.document_id,
             "kind": message.kind,
             "fwd_from": None if query.drop_author else _origin(source, message).write(),
+            "noforwards": int(bool(query.noforwards)),
             **threading,
         }
         pieces.append((random_id, columns))
     return _deliver(call, place, pieces)
+
+
+def _topic(topic_id: int | None) -> Any:
+    """A forward names the topic it goes to by itself."""
+    return raw.types.InputReplyToMessage(reply_to_msg_id=topic_id, top_msg_id=topic_id) if topic_id else None
 
 
 def _origin(source: Place, message: Message) -> Any:
@@ -133,7 +137,14 @@ def _origin(source: Place, message: Message) -> Any:
     return raw.types.MessageFwdHeader(date=message.date, from_id=raw.types.PeerUser(user_id=message.from_id))
 
 
-def _check_caption(call: Call, caption: str) -> None:
+def check_text(text: str) -> None:
+    if not text.strip():
+        raise RpcFault(400, "MESSAGE_EMPTY")
+    if len(text) > TEXT_LIMIT:
+        raise RpcFault(400, "MESSAGE_TOO_LONG")
+
+
+def check_caption(call: Call, caption: str) -> None:
     if len(caption) > (CAPTION_LIMIT_PREMIUM if call.me.premium else CAPTION_LIMIT):
         raise RpcFault(400, "MEDIA_CAPTION_TOO_LONG")
 
@@ -163,6 +174,8 @@ def _place_key(call: Call, place: Place, random_id: int) -> tuple[int, int, int,
 
 def _repeated(call: Call, place: Place, random_ids: list[int]) -> Any:
     """Return the answer to a send that was made before, None if none of it was."""
+    if len(set(random_ids)) < len(random_ids):
+        raise RpcFault(500, "RANDOM_ID_DUPLICATE")
     known = [
         (random_id, message)
         for random_id in random_ids
@@ -213,7 +226,7 @@ def _tell(call: Call, place: Place, written: list[tuple[Message, int]]) -> None:
     for message, _ in written:
         columns = {
             name: getattr(message, name)
-            for name in ("text", "entities", "document_id", "kind", "grouped_id", "fwd_from")
+            for name in ("text", "entities", "document_id", "kind", "grouped_id", "fwd_from", "noforwards")
         }
         copies.append(
             call.ledger.messages.add(-place.user.user_id, call.me.user_id, peer_id=call.me.user_id, **columns)

@@ -14,6 +14,7 @@ from worker.sandbox.ledger.channels import Channels
 from worker.sandbox.ledger.database import Database
 from worker.sandbox.ledger.documents import Documents
 from worker.sandbox.ledger.floods import Floods
+from worker.sandbox.ledger.folders import Folders
 from worker.sandbox.ledger.journal import Journal
 from worker.sandbox.ledger.keys import Keys
 from worker.sandbox.ledger.messages import Messages
@@ -33,6 +34,7 @@ class Ledger:
         self.channels = Channels(self.db, first_channel_id)
         self.messages = Messages(self.db)
         self.documents = Documents(self.db)
+        self.folders = Folders(self.db)
         self.journal = Journal(self.db)
         self.floods = Floods(self.db)
 

@@ -91,7 +91,7 @@ class Accounts:
         """Remember the code this number has to show, and return the hash that names the attempt."""
         code_hash = secrets.token_hex(9)
         self._db.run(
-            "INSERT OR REPLACE INTO login_codes VALUES (?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO login_codes (phone, code_hash, code, sent_at) VALUES (?, ?, ?, ?)",
             plain(phone),
             code_hash,
             code,
@@ -109,6 +109,13 @@ class Accounts:
         if code is not None and row["code"] != code:
             return "PHONE_CODE_INVALID"
         return ""
+
+    def prove_code(self, phone: str) -> None:
+        """The number has shown its code; what is missing is an account."""
+        self._db.run("UPDATE login_codes SET proven = 1 WHERE phone = ?", plain(phone))
+
+    def is_proven(self, phone: str) -> bool:
+        return bool(self._db.value("SELECT proven FROM login_codes WHERE phone = ?", plain(phone)))
 
     def spend_code(self, phone: str) -> None:
         self._db.run("DELETE FROM login_codes WHERE phone = ?", plain(phone))

@@ -29,6 +29,8 @@ class Window:
     text: str = ""
     topic_id: int | None = None
     from_id: int | None = None
+    min_date: int = 0
+    max_date: int = 0
     # Search does not find everything on the real server either; history does.
     searched: bool = False
 
@@ -239,6 +241,12 @@ def _conditions(window: Window) -> tuple[str, list[Any]]:
     if window.topic_id is not None:
         parts.append("AND coalesce(topic_id, 1) = ?")
         values.append(window.topic_id)
+    if window.min_date:
+        parts.append("AND date > ?")
+        values.append(window.min_date)
+    if window.max_date:
+        parts.append("AND date < ?")
+        values.append(window.max_date)
     if window.from_id is not None:
         parts.append("AND from_id = ?")
         values.append(window.from_id)

@@ -20,7 +20,8 @@ CREATE TABLE IF NOT EXISTS accounts (
 );
 
 CREATE TABLE IF NOT EXISTS login_codes (
-  phone TEXT PRIMARY KEY, code_hash TEXT NOT NULL, code TEXT NOT NULL, sent_at REAL NOT NULL
+  phone TEXT PRIMARY KEY, code_hash TEXT NOT NULL, code TEXT NOT NULL, sent_at REAL NOT NULL,
+  proven INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE IF NOT EXISTS exported_authorizations (
@@ -41,6 +42,11 @@ CREATE TABLE IF NOT EXISTS members (
   PRIMARY KEY (channel_id, user_id)
 );
 CREATE INDEX IF NOT EXISTS members_by_user ON members (user_id);
+
+CREATE TABLE IF NOT EXISTS chat_folders (
+  user_id INTEGER NOT NULL, folder_id INTEGER NOT NULL, place INTEGER NOT NULL, description BLOB NOT NULL,
+  PRIMARY KEY (user_id, folder_id)
+);
 
 CREATE TABLE IF NOT EXISTS topics (
   channel_id INTEGER NOT NULL, topic_id INTEGER NOT NULL, title TEXT NOT NULL, icon_color INTEGER NOT NULL,
@@ -103,4 +109,4 @@ CREATE INDEX IF NOT EXISTS calls_by_method ON calls (method, call_id);
 """
 
 # Columns that a ledger of an earlier version lacks: a demo's state outlives an upgrade.
-ADDED = (("calls", "chat", "INTEGER"),)
+ADDED = (("calls", "chat", "INTEGER"), ("login_codes", "proven", "INTEGER NOT NULL DEFAULT 0"))
