@@ -75,12 +75,13 @@ _SLOWED = f"""
           AND f.at > fleet_now() - interval '{_SLOWED_MINUTES} minutes')
 """
 # The circle of channels is short and sorted first, so that only the first one with work is looked into. The
-# look relies on archive_sets_claimable. A set with an open intent belongs to the intent's account.
+# look relies on archive_sets_claimable. A set with an open intent belongs to the intent's account. One whose
+# source was protected while somebody worked on it is in line again after a failure, and must not be taken.
 _CANDIDATE = text(f"""
     WITH slowed AS MATERIALIZED ({_SLOWED}),
     able AS MATERIALIZED ({_ABLE}),
     circle AS MATERIALIZED (
-        SELECT c.id, m.visible_from,
+        SELECT c.id, m.visible_from, c.allow_protected,
                NOT :premium AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id AND able.is_premium
                    WHERE o.channel_id = c.id
@@ -91,7 +92,7 @@ _CANDIDATE = text(f"""
                      AND o.can_read AND o.visible_from = 0) AS faster_elsewhere
         FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND m.visible_from IS NOT NULL
-          AND c.id <> ALL (CAST(:resting AS integer[]))
+          AND c.id <> ALL (CAST(:resting AS integer[])) AND (c.allow_protected OR NOT c.is_protected)
         ORDER BY c.id <= :after, c.id
     )
     SELECT next.id, next.total_size FROM circle CROSS JOIN LATERAL (
@@ -99,6 +100,8 @@ _CANDIDATE = text(f"""
         WHERE s.channel_id = circle.id AND s.state = 'ready' AND s.not_before <= fleet_now()
           AND (circle.visible_from = 0 OR NOT EXISTS (
               SELECT FROM source_files f WHERE f.set_id = s.id AND f.message_id < circle.visible_from))
+          AND (circle.allow_protected OR NOT EXISTS (
+              SELECT FROM source_files f WHERE f.set_id = s.id AND f.is_protected))
           AND NOT (circle.whole_elsewhere AND s.part_count = 1
                    AND s.total_size > :standard_limit AND s.total_size <= :premium_limit)
           AND NOT (circle.faster_elsewhere AND s.total_size > :large)

@@ -72,6 +72,18 @@ async def _reason(raw, set_id: int) -> str:
     return await raw.fetchval("SELECT reason FROM archive_sets WHERE id = $1", set_id)
 
 
+@pytest.mark.parametrize("what", ["channels SET is_protected = true", "source_files SET is_protected = true"])
+async def test_p14_what_was_protected_while_somebody_worked_on_it_is_not_taken_again(
+    database, raw, worker, add, what
+):
+    await add()
+    await raw.execute(f"UPDATE {what}")
+    assert await claim_next(database, ADA, worker) is None
+    await raw.execute("UPDATE channels SET allow_protected = true")
+    assert await claim_next(database, ADA, worker) is not None
+
+
+
 async def test_channels_take_turns_however_many_sets_one_of_them_has(database, worker, add):
     for _ in range(4):
         await add(1)
