@@ -83,7 +83,6 @@ async def test_p14_what_was_protected_while_somebody_worked_on_it_is_not_taken_a
     assert await claim_next(database, ADA, worker) is not None
 
 
-
 async def test_channels_take_turns_however_many_sets_one_of_them_has(database, worker, add):
     for _ in range(4):
         await add(1)
