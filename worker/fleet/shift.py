@@ -8,6 +8,7 @@ goes by the accounts' locks: what a dead worker held is taken at once, not when 
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,7 @@ class Shift:
         self._running: dict[int, _Running] = {}
         self._not_before: dict[int, float] = {}
         self.reports: dict[int, Report] = {}
+        self._has_said = False
 
     async def work(self) -> None:
         """Look at regular intervals who runs what, and take or yield accounts accordingly."""
@@ -94,7 +96,20 @@ class Shift:
             self._let_go(staying[wanted:])
         for account in self._candidates(view)[: max(0, wanted - len(staying))]:
             self._take(account)
+        self._say_if_idle(view)
         return view
+
+    def _say_if_idle(self, view: SharedOut) -> None:
+        """Say once, at the start, why there is nothing to do. A killed worker counts for a while."""
+        if self._running or self._mode.once or self._has_said:
+            return
+        self._has_said = True
+        silent = self._process.settings.lease.lease_secs
+        if any(holder is not None for _, holder in view.accounts):
+            self._process.tell(
+                "other workers run the accounts; this one takes its share when they yield, or have been"
+                f" silent for {math.ceil(silent)} s"
+            )
 
     async def _view(self, began: Moment | None) -> SharedOut:
         database, silent = self._process.database, self._process.settings.lease.lease_secs

@@ -93,6 +93,19 @@ async def test_a_run_that_waits_for_the_lease_of_a_killed_one_says_so_in_one_lin
     await world.check_invariants()
 
 
+async def test_a_worker_that_finds_every_account_taken_says_what_it_waits_for(world):
+    """As after a kill: the killed one counts until it has been silent for a lease."""
+    killed = await world.run("run", "--account", FIRST, faults="kill=telegram.users.GetFullUser:after:1")
+    assert killed == {"signal": 9}
+    pid = world.workers.start("run", "--account", FIRST, env=world.env())
+    log = world.workers.logs[-1]
+    await _until(lambda: asyncio.to_thread(lambda: "silent for" in log.read_text()))
+    os.kill(pid, signal.SIGTERM)
+    assert await _ended(world, pid) == {"exit": 0}
+    (line,) = [each for each in log.read_text().splitlines() if "silent for" in each]
+    assert "other workers run the accounts" in line
+
+
 async def test_what_cannot_be_finished_in_time_is_handed_back_as_if_never_begun(world):
     await world.post_archive(world.sources[0], size=3_000_000)
     await world.admin.set_shape(mbps=2)
