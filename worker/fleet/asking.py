@@ -100,14 +100,12 @@ async def _by_somebody(
     process: Process, able: Sequence[Reader], wish: Wish, counter: Counter
 ) -> dict[str, Any]:
     for reader in able:
-        if reader.host is None:
-            done = await _here(process, reader.account, wish, counter)
-            if done is not None:
-                return done
-    running = next((reader for reader in able if reader.host is not None), None)
-    if running is None:
-        raise _LostError("every account that could do this is in use elsewhere, or needs login")
-    return await _there(process, running, wish, counter)
+        if reader.host is not None:
+            return await _there(process, reader, wish, counter)
+        done = await _here(process, reader.account, wish, counter)
+        if done is not None:
+            return done
+    raise _LostError("every account that could do this is in use elsewhere, or needs login")
 
 
 async def _here(process: Process, account: Account, wish: Wish, counter: Counter) -> dict[str, Any] | None:

@@ -161,12 +161,9 @@ async def _post(
     posting = Posting(channel, file, part.caption, begin)
     try:
         return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
-    except NotBeforeError:
-        # Told to wait, so nothing was sent: were the account's limit to change, this part may be cut anew.
-        await mark_unsent(deps.database, intent, part.ordinal)
-        raise
-    except PartMissingError:
-        # Refused, so this attempt made no message. One before it may have, and used these bytes up.
+    except (NotBeforeError, PartMissingError):
+        # Told to wait, or refused for lost bytes, so this attempt made no message: were the account's limit
+        # to change, this part may be cut anew. An attempt before it may have made one.
         if attempts == [True]:
             await mark_unsent(deps.database, intent, part.ordinal)
         raise

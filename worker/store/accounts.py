@@ -171,14 +171,17 @@ async def disable(database: Database, account_id: int) -> None:
 
 
 async def enable(database: Database, account_id: int) -> None:
-    """Let a disabled account work again; one that has no session waits for its login."""
+    """Let a disabled account work again; one that has no session waits for its login.
+
+    One that has a session, and for which another login was begun, goes on with the session it has.
+    """
     async with database.transaction("accounts.enable") as connection:
         await connection.execute(
             text("""
                 UPDATE accounts SET updated_at = fleet_now(), state = CASE WHEN EXISTS
                     (SELECT FROM account_keys k WHERE k.account_id = accounts.id AND k.is_main)
-                    THEN 'ready' ELSE 'new' END
-                WHERE id = :account AND state = 'disabled'
+                    THEN 'ready' WHEN state = 'disabled' THEN 'new' ELSE state END
+                WHERE id = :account AND state IN ('disabled', 'awaiting_code', 'awaiting_password')
             """),
             {"account": account_id},
         )

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.domain.disk_space import lack_of_room
-from worker.domain.forming import UNCHECKED
+from worker.domain.forming import PROTECTED, UNCHECKED
 from worker.domain.split_plan import MIB
 from worker.store.disk import lock_volume, reserve
 from worker.store.sets import CLAIM, claim_of
@@ -75,13 +75,12 @@ _SLOWED = f"""
           AND f.at > fleet_now() - interval '{_SLOWED_MINUTES} minutes')
 """
 # The circle of channels is short and sorted first, so that only the first one with work is looked into. The
-# look relies on archive_sets_claimable. A set with an open intent belongs to the intent's account. One whose
-# source was protected while somebody worked on it is in line again after a failure, and must not be taken.
+# look relies on archive_sets_claimable. A set with an open intent belongs to the intent's account.
 _CANDIDATE = text(f"""
     WITH slowed AS MATERIALIZED ({_SLOWED}),
     able AS MATERIALIZED ({_ABLE}),
     circle AS MATERIALIZED (
-        SELECT c.id, m.visible_from, c.allow_protected,
+        SELECT c.id, m.visible_from, c.allow_protected, c.is_protected,
                NOT :premium AND EXISTS (
                    SELECT FROM memberships o JOIN able ON able.id = o.account_id AND able.is_premium
                    WHERE o.channel_id = c.id
@@ -92,16 +91,16 @@ _CANDIDATE = text(f"""
                      AND o.can_read AND o.visible_from = 0) AS faster_elsewhere
         FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND m.visible_from IS NOT NULL
-          AND c.id <> ALL (CAST(:resting AS integer[])) AND (c.allow_protected OR NOT c.is_protected)
+          AND c.id <> ALL (CAST(:resting AS integer[]))
         ORDER BY c.id <= :after, c.id
     )
-    SELECT next.id, next.total_size FROM circle CROSS JOIN LATERAL (
+    SELECT next.id, next.total_size, NOT circle.allow_protected AND (circle.is_protected OR EXISTS (
+               SELECT FROM source_files f WHERE f.set_id = next.id AND f.is_protected)) AS is_protected
+    FROM circle CROSS JOIN LATERAL (
         SELECT s.id, s.total_size FROM archive_sets s
         WHERE s.channel_id = circle.id AND s.state = 'ready' AND s.not_before <= fleet_now()
           AND (circle.visible_from = 0 OR NOT EXISTS (
               SELECT FROM source_files f WHERE f.set_id = s.id AND f.message_id < circle.visible_from))
-          AND (circle.allow_protected OR NOT EXISTS (
-              SELECT FROM source_files f WHERE f.set_id = s.id AND f.is_protected))
           AND NOT (circle.whole_elsewhere AND s.part_count = 1
                    AND s.total_size > :standard_limit AND s.total_size <= :premium_limit)
           AND NOT (circle.faster_elsewhere AND s.total_size > :large)
@@ -110,6 +109,10 @@ _CANDIDATE = text(f"""
                           AND o.state = 'claimed')
         ORDER BY s.not_before, s.id LIMIT 1 FOR UPDATE OF s SKIP LOCKED
     ) next LIMIT 1
+""")
+# Protected while somebody worked on it, it is in line again after a failure.
+_SKIP = text("""
+    UPDATE archive_sets SET state = 'skipped', reason = :reason, updated_at = fleet_now() WHERE id = :set
 """)
 _POSTPONE = text("""
     UPDATE archive_sets SET reason = :reason, not_before = fleet_now() + :wait * interval '1 second'
@@ -129,6 +132,9 @@ async def claim_next(database: Database, taker: Taker, turn: Turn, disk: Disk) -
                 row = (await connection.execute(_CANDIDATE, _values(taker, turn))).one_or_none()
                 if row is None:
                     return None
+                if row.is_protected:
+                    await connection.execute(_SKIP, {"set": row.id, "reason": PROTECTED})
+                    continue
                 lack = await _lack(disk, promised, taker.kept_free, row.id, row.total_size)
                 if lack is None:
                     return await _take(connection, taker, disk, row.id)

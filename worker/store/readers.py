@@ -25,17 +25,19 @@ class Reader:
 
 
 # Those that nobody runs come first: they are asked without disturbing anybody. A worker that was killed is
-# known by the account's lock, which is gone long before its lease: nobody waits for its answer.
+# known by the account's lock, which is gone long before its lease: nobody waits for its answer. Its accounts
+# come last, since that lease has to be waited out.
 _READERS = text(f"""
-    SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id, w.host
+    SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
+           CASE WHEN locked.yes THEN w.host END AS host
     FROM accounts a
     LEFT JOIN workers w ON w.id = a.worker_id AND w.stopped_at IS NULL AND a.lease_until > fleet_now()
-        AND {account_is_locked("a.id")}
+    CROSS JOIN LATERAL (SELECT {account_is_locked("a.id")} AS yes) locked
     WHERE a.state = 'ready' AND NOT EXISTS (
         SELECT FROM unnest(CAST(:channels AS integer[])) AS wanted (id)
         WHERE NOT EXISTS (SELECT FROM memberships m WHERE m.account_id = a.id AND m.channel_id = wanted.id
                           AND m.can_read AND (NOT :whole OR coalesce(m.visible_from, 0) = 0)))
-    ORDER BY w.id IS NOT NULL, a.id
+    ORDER BY CASE WHEN w.id IS NULL THEN 0 WHEN locked.yes THEN 1 ELSE 2 END, a.id
 """)
 
 

@@ -119,7 +119,7 @@ class Connections:
         route = self._routes.get(dc_id) or await self._open_route(dc_id)
         depths = [depth for (dc, _), depth in self._depths.items() if dc == dc_id]
         busy = sum(depth.lines for depth in depths if depth.is_busy)
-        route.wanted = min(self._bounds.lines, busy) or max((depth.lines for depth in depths), default=1)
+        route.wanted = min(self._bounds.lines, max(busy, *(depth.lines for depth in depths), 1))
         # Twice the parts, since the hashes of ranges are asked for beside the ranges.
         route.per_line = 2 * max((depth.per_line for depth in depths), default=1)
         with faults.around(f"telegram.{call.method}"):

@@ -98,6 +98,9 @@ class Line:
             self._out[start : start + len(greeting)] = greeting
             length = len(greeting) + request.call.write(self._out[start + len(greeting) :])
             message_id = self._next_id()
+            if not self.under_way:
+                # From here on something is waited for; until now nothing had to move.
+                self.moved_at = now
             self.under_way[message_id] = request
             at, job = self._frame(at, length, message_id, content=True)
             jobs.append(job)

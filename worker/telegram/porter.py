@@ -71,6 +71,9 @@ class Porter:
             self._thread.start()
         request = Request(call, self._loop.create_future(), time.monotonic())
         route.pending.append(request)
+        if self._end is not None:
+            # The thread may have told everybody who waited just before this one came.
+            raise self._end
         self.wake()
         return await request.answer
 

@@ -112,11 +112,15 @@ class Route:
         return line
 
     def pause(self, now: float) -> float:
-        """A line was lost, or could not be opened: wait before the next, longer each time."""
-        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**self.failures)
-        self.failures += 1
-        self.open_at = now + seconds
-        return seconds
+        """A line was lost, or could not be opened: wait before the next, longer each time.
+
+        Lines that are lost together are lost once.
+        """
+        if now >= self.open_at:
+            self.failures += 1
+        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (self.failures - 1))
+        self.open_at = max(self.open_at, now + seconds)
+        return self.open_at - now
 
     def refused(self, code: int) -> Exception:
         """What a transport error means: a packet of four bytes in the place of an answer."""

@@ -35,6 +35,7 @@ class FleetSession(Session):
 
     tether: Tether = LOOSE
     broken: FleetError | None = None
+    _was_started = False
 
     def tie(self, tether: Tether) -> None:
         """Let the server close this session's connection soon after it hears nothing more of us."""
@@ -47,6 +48,7 @@ class FleetSession(Session):
         await super().start()
         # The library takes a refusal for a failure of the line: it says nothing and connects again.
         self._raise_if_broken()
+        self._was_started = True
 
     def _raise_if_broken(self) -> None:
         if self.broken is not None:
@@ -61,7 +63,8 @@ class FleetSession(Session):
             return await super().send(data, wait_response, timeout)
         except RPCError as error:
             refusal = library_failure(error)
-            if isinstance(refusal, RefusedError):
+            # Later on it is an outage like any other: sets must not pay for it.
+            if isinstance(refusal, RefusedError) and not self._was_started:
                 self.broken = refusal
             raise
 

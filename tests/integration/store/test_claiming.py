@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from claims import FakeDisk, claim_next
 
-from worker.domain.forming import UNCHECKED
+from worker.domain.forming import PROTECTED, UNCHECKED
 from worker.domain.split_plan import MIB
 from worker.errors import RetryableError
 from worker.store import disk as reservations
@@ -73,13 +73,20 @@ async def _reason(raw, set_id: int) -> str:
 
 
 @pytest.mark.parametrize("what", ["channels SET is_protected = true", "source_files SET is_protected = true"])
-async def test_p14_what_was_protected_while_somebody_worked_on_it_is_not_taken_again(
+async def test_p14_what_was_protected_while_somebody_worked_on_it_is_skipped_with_that_reason(
     database, raw, worker, add, what
 ):
-    await add()
-    await raw.execute(f"UPDATE {what}")
+    protected, free = await add(1), await add(2)
+    await raw.execute(f"UPDATE {what} WHERE {'id' if what.startswith('channels') else 'channel_id'} = 1")
+    assert (await claim_next(database, ADA, worker)).set_id == free
     assert await claim_next(database, ADA, worker) is None
-    await raw.execute("UPDATE channels SET allow_protected = true")
+    state = await raw.fetchval("SELECT state FROM archive_sets WHERE id = $1", protected)
+    assert (state, await _reason(raw, protected)) == ("skipped", PROTECTED)
+
+
+async def test_p14_what_is_protected_is_taken_where_its_owner_allows_it(database, raw, worker, add):
+    await add()
+    await raw.execute("UPDATE channels SET is_protected = true, allow_protected = true")
     assert await claim_next(database, ADA, worker) is not None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from worker.errors import AccountUnusableError
 from worker.telegram.connections import Connections, TransferBounds
+from worker.telegram.depth import Depth
 from worker.telegram.storage import MemoryStorage, OtherKeys
 
 HOME, OTHER = 2, 4
@@ -52,3 +53,13 @@ async def test_every_part_that_was_under_way_goes_on_with_a_fresh_key(connection
 async def test_at_home_the_account_itself_is_meant(connections):
     with pytest.raises(AccountUnusableError):
         await connections.call_files(HOME, SimpleNamespace(method="upload.GetFile"))
+
+
+async def test_readers_of_ranges_keep_their_lines_while_few_parts_go_up(connections):
+    """They enter no depth, so that only their depth's own width speaks for them."""
+    down, up = (Depth(32, 8, start=start) for start in (16, 1))
+    connections._depths = {(OTHER, "down"): down, (OTHER, "up"): up}
+    await up.enter()
+    for _ in range(2):
+        await connections.call_files(OTHER, SimpleNamespace(method="upload.GetFile"))
+    assert connections._routes[OTHER].wanted == down.lines == 4

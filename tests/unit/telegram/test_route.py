@@ -1,6 +1,9 @@
 import asyncio
+import contextlib
+import socket
 
 from worker.telegram.envelope import Key
+from worker.telegram.line import Line
 from worker.telegram.part_calls import ReadHashes, SavePart
 from worker.telegram.route import Request, Route
 from worker.telegram.tether import LOOSE
@@ -56,3 +59,20 @@ async def test_parts_go_both_ways_if_requests_of_both_kinds_are_there():
     assert not route_with().is_mixed
     assert not route_with(part(0), part(1)).is_mixed
     assert route_with(part(0), question()).is_mixed
+
+
+async def test_a_line_that_stood_idle_has_the_whole_deadline_for_its_next_request():
+    route = route_with(question())
+    ours, theirs = socket.socketpair()
+    with contextlib.closing(ours), contextlib.closing(theirs):
+        line = Line(route, ours, now=0.0)
+        line.compose(route.next(), now=100.0)
+        assert line.moved_at == 100.0
+
+
+async def test_lines_that_are_lost_together_make_the_next_one_wait_once():
+    route = route_with()
+    once = {route.pause(5.0) for _ in range(8)}
+    assert len(once) == 1
+    assert route.failures == 1
+    assert route.pause(route.open_at) > max(once)
