@@ -191,19 +191,11 @@ class Porter:
             self._selector.modify(line.connection, events, line)
 
     def _send(self, route: Route, now: float) -> None:
-        """Give the idle lines something to do, those with the least under way first.
-
-        While parts go both ways, every other line carries uploads and the rest everything else: a request for
-        a range that stands behind whole parts on its way up would come too late to keep the way down busy.
-        """
+        """Give the idle lines something to do."""
         while True:
             jobs, chosen = [], []
-            connected = [line for line in route.lines if line.is_connected]
-            apart = len(connected) > 1 and route.is_mixed
-            idle = [(line, place % 2 == 1) for place, line in enumerate(connected) if line.is_idle]
-            for line, upload in sorted(idle, key=lambda one: len(one[0].under_way)):
-                has_room = len(line.under_way) < route.per_line
-                request = route.next(upload=upload if apart else None) if has_room else None
+            for line, upload in route.idle_lines():
+                request = route.next(upload=upload) if len(line.under_way) < route.per_line else None
                 if request is None and not line.has_due(now):
                     continue
                 try:
@@ -273,12 +265,8 @@ class Porter:
         for refused, _, error in answered:
             is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)
             if is_flood and "PREMIUM" not in str(error):
-                for request in [
-                    each for each in list(route.pending) if each.call.method == refused.call.method
-                ]:
-                    route.pending.remove(request)
-                    told = RetryableError(f"{request.call.method}: held back by a flood wait")
-                    self._answered.append((request, None, told))
+                told = RetryableError(f"{refused.call.method}: held back by a flood wait")
+                self._answered += [(each, None, told) for each in route.take_back(refused.call.method)]
 
     def _lines(self) -> list[Line]:
         return [line for route in self._routes for line in route.lines]

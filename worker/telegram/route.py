@@ -76,6 +76,26 @@ class Route:
         requests = itertools.chain(list(self.pending), *(line.under_way.values() for line in self.lines))
         return len({request.is_upload for request in requests}) > 1
 
+    def idle_lines(self) -> list[tuple[Line, bool | None]]:
+        """The lines that may be given something, those with the least under way first, and what each is for.
+
+        While parts go both ways, every other line carries uploads and the rest everything else: a request for
+        a range that stands behind whole parts on its way up would come too late to keep the way down busy.
+        """
+        connected = [line for line in self.lines if line.is_connected]
+        apart = len(connected) > 1 and self.is_mixed
+        idle = [
+            (line, place % 2 == 1 if apart else None) for place, line in enumerate(connected) if line.is_idle
+        ]
+        return sorted(idle, key=lambda one: len(one[0].under_way))
+
+    def take_back(self, method: str) -> list[Request]:
+        """The requests for this method that have not left; they will not."""
+        taken = [request for request in list(self.pending) if request.call.method == method]
+        for request in taken:
+            self.pending.remove(request)
+        return taken
+
     def next(self, *, upload: bool | None = None) -> Request | None:
         """The next request that somebody still waits for; one that uploads, or none such, if that matters."""
         for request in list(self.pending):
