@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Less than this is hashed sooner than another thread is told of it.
 _WORTH_SHARING = 64 * 1024
+# The other thread is given so much less as it takes to wake it: then the caller need not be woken, too.
+_AHEAD = 24 * 1024
 
 
 class SetHash:
@@ -54,7 +56,8 @@ class SetHash:
         else:
             if self._beside is None:
                 self._beside = _Beside(self._content)
-            self._beside.begin(data)
+            self._content.update(data[:_AHEAD])
+            self._beside.begin(data[_AHEAD:])
             try:
                 self._part.update(data)
             finally:
