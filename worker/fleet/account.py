@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from worker.domain.pauses import in_the_way
 from worker.errors import AccountUnusableError, FleetError, LeaseLostError
 from worker.fleet.connection import connected
-from worker.fleet.lease import Lease, lease_account
 from worker.fleet.operations_text import needs_login_text
 from worker.fleet.requests import serving_requests
 from worker.fleet.rounds import Rounds
@@ -19,6 +18,7 @@ from worker.recovery.findings import Findings
 from worker.store import accounts, sets, workers
 
 if TYPE_CHECKING:
+    from worker.fleet.lease import Lease
     from worker.fleet.process import Process
     from worker.pipeline.deps import Deps
     from worker.store.accounts import Account
@@ -48,14 +48,7 @@ class Report:
 async def run_account(process: Process, account: Account, mode: Mode) -> Report:
     """Lease the account and work with it until there is nothing to do or the process stops."""
     with bound(account=account.id):
-        async with lease_account(
-            process.database,
-            process.clock,
-            process.settings.lease,
-            account.id,
-            process.worker_id,
-            process.tell,
-        ) as lease:
+        async with process.lease(account.id) as lease:
             if lease is None:
                 return elsewhere(account.id)
             if mode.recovery.dry_run:

@@ -15,7 +15,6 @@ from worker.errors import AccountUnusableError, FleetError, RetryableError, User
 from worker.fleet.bell import Bell
 from worker.fleet.connection import connected
 from worker.fleet.errands import EXECUTORS
-from worker.fleet.lease import lease_account
 from worker.fleet.requests import serving_requests, urgent
 from worker.log import get_logger
 from worker.recovery.errand import Counter, Errand
@@ -110,14 +109,7 @@ async def _by_somebody(
 
 async def _here(process: Process, account: Account, wish: Wish, counter: Counter) -> dict[str, Any] | None:
     """Lease the account and do it in this process; None if the account cannot be had."""
-    async with lease_account(
-        process.database,
-        process.clock,
-        process.settings.lease,
-        account.id,
-        process.worker_id,
-        process.tell,
-    ) as lease:
+    async with process.lease(account.id) as lease:
         if lease is None:
             return None
         try:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
 from worker.fleet.connection import gateway_of
-from worker.fleet.lease import lease_account
 from worker.log import get_logger
 from worker.store import accounts, sets
 from worker.store.open_intents import count_begun
@@ -29,14 +28,7 @@ async def remove_account(process: Process, account: Account) -> bool:
     await accounts.disable(process.database, account.id)
     deadline = process.clock.monotonic() + process.settings.lease.lease_secs + _PATIENCE_SECONDS
     while True:
-        async with lease_account(
-            process.database,
-            process.clock,
-            process.settings.lease,
-            account.id,
-            process.worker_id,
-            process.tell,
-        ) as lease:
+        async with process.lease(account.id) as lease:
             if lease is not None:
                 await _refuse_if_it_has_begun_something(process, account)
                 logged_out = await _log_out(process, account, lease)

@@ -19,7 +19,7 @@ from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
-from worker.fleet.lease import tell_the_log
+from worker.fleet.lease import lease_account, tell_the_log
 from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from worker.config.settings import Settings
+    from worker.fleet.lease import Lease
     from worker.store.database import Database
 
 log = get_logger(__name__)
@@ -69,6 +70,12 @@ class Process:
     wake: Bell = field(default_factory=Bell)
     # Rings when another worker wants its share of the accounts, or has yielded some.
     company: Bell = field(default_factory=Bell)
+
+    def lease(self, account_id: int) -> contextlib.AbstractAsyncContextManager[Lease | None]:
+        """Own the account for the length of the block; None if another worker owns it."""
+        return lease_account(
+            self.database, self.clock, self.settings.lease, account_id, self.worker_id, self.tell
+        )
 
     def stop(self) -> None:
         """Begin nothing new."""

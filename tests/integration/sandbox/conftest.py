@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from pyrogram import Client
+
 _numbers = count(49_300_000)
 
 
@@ -40,6 +42,14 @@ def own_sandbox(tmp_path: Path) -> Iterator[RunningSandbox]:
 def phone() -> str:
     """A number nobody has."""
     return f"+{next(_numbers)}"
+
+
+@pytest.fixture
+async def client(sandbox: RunningSandbox, tmp_path: Path, phone: str) -> AsyncIterator[Client]:
+    """The stock client, logged in with that number."""
+    await sandbox.admin.create_account(phone, "Test")
+    async with sandbox.logged_in(phone, tmp_path) as client:
+        yield client
 
 
 @pytest.fixture

@@ -106,6 +106,11 @@ async def log_in(client: Client, phone: str, code: str = "12345") -> None:
         await client.sign_up(phone, sent.phone_code_hash, "Test", "Account")
 
 
+def chat(channel_id: int) -> int:
+    """The number that the stock client knows a channel by."""
+    return int(f"-100{channel_id}")
+
+
 async def made_channel(sandbox: RunningSandbox, *members: str, **options: Any) -> int:
     """A channel of these accounts (made if need be), the first of whom owns it."""
     for phone in members:
@@ -120,12 +125,12 @@ async def peer_of(client: Client, channel_id: int) -> Any:
     """The input peer of a channel the client has in its list."""
     async for _ in client.get_dialogs():
         pass
-    return await client.resolve_peer(int(f"-100{channel_id}"))
+    return await client.resolve_peer(chat(channel_id))
 
 
 async def send_text(client: Client, channel_id: int, text: str, random_id: int, **options: Any) -> Any:
     """Send once, without the library's own retries, to a channel the client knows."""
-    peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
+    peer = await client.storage.get_peer_by_id(chat(channel_id))
     query = raw.functions.messages.SendMessage(peer=peer, message=text, random_id=random_id)
     return await client.session.invoke(query, retries=1, **options)
 

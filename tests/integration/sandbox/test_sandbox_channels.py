@@ -3,20 +3,9 @@ from datetime import timedelta
 
 import pytest
 from pyrogram import enums, errors, raw, types
-from running_sandbox import made_channel, peer_of
+from running_sandbox import chat, made_channel, peer_of
 
 KIB = 1024
-
-
-def chat(channel_id):
-    return int(f"-100{channel_id}")
-
-
-@pytest.fixture
-async def client(sandbox, tmp_path, phone):
-    await sandbox.admin.create_account(phone, "Test")
-    async with sandbox.logged_in(phone, tmp_path) as client:
-        yield client
 
 
 @pytest.fixture

@@ -2,11 +2,7 @@
 
 import pytest
 from pyrogram import enums, errors, raw, types
-from running_sandbox import RunningSandbox, made_channel, peer_of
-
-
-def chat(channel_id):
-    return int(f"-100{channel_id}")
+from running_sandbox import RunningSandbox, chat, made_channel, peer_of
 
 
 @pytest.fixture
