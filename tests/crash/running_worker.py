@@ -9,16 +9,10 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from hang_guard import HANG_SECONDS
 from world import World
 
 BOTH_LEASED = "SELECT count(*) = 2 FROM runs WHERE ended_at IS NULL"
-
-
-async def until(world: World, query: str, seconds: float = 30) -> None:
-    """Wait until this query says yes."""
-    async with asyncio.timeout(seconds):
-        while not (await world.fetch(query))[0][0]:
-            await asyncio.to_thread(time.sleep, 0.05)
 
 
 @contextlib.asynccontextmanager
@@ -26,7 +20,7 @@ async def running_worker(world: World) -> AsyncIterator[int]:
     """A worker that has both accounts, killed at the end."""
     pid = world.workers.start("run", env=world.env(WORKER_FLEET__CYCLE_SECS="60"))
     try:
-        await until(world, BOTH_LEASED)
+        await world.until(BOTH_LEASED)
         yield pid
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -46,7 +40,7 @@ async def resting_worker(world: World) -> AsyncIterator[int]:
     assert await world.run("pause") == {"exit": 0}
     async with running_worker(world) as pid:
         log = world.workers.logs[-1]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_SECONDS):
             while len(_resting(log)) < 2:
                 await asyncio.to_thread(time.sleep, 0.05)
         yield pid

@@ -34,8 +34,7 @@ async def test_a_copy_that_is_applied_late_and_the_upload_after_it_make_one_mess
     # The server holds the copy for longer than the next owner needs to look for it, and to upload.
     rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=8)
     pid = world.workers.start("run", "--once", *ONE, env=world.env())
-    while not (await world.admin.rule_hits()).get(rule):
-        await asyncio.to_thread(time.sleep, 0.05)
+    await world.until_hit(rule)
     os.kill(pid, signal.SIGKILL)
     await asyncio.to_thread(world.workers.wait, pid)
     await world.drain(*ONE)

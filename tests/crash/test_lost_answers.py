@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from breakable_line import BreakableLine
+from hang_guard import HANG_SECONDS
 from world import PHONES, open_world
 
 from worker.clock import SystemClock
@@ -18,7 +19,6 @@ from worker.store.sealing import Sealer
 from worker.telegram.client import Server
 from worker.telegram.gateway import Gateway
 
-pytestmark = pytest.mark.timeout(240)
 ONE = ("--account", PHONES[0])
 
 
@@ -92,7 +92,7 @@ async def test_a_session_that_ends_while_the_library_reconnects_is_told_to_the_n
                 with contextlib.suppress(AccountUnusableError):
                     await second.connect()
                 await world.admin.disconnect(PHONES[0])
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(HANG_SECONDS):
                     with pytest.raises(AccountUnusableError):
                         await first.me()
         await database.close()

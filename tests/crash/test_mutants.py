@@ -216,7 +216,6 @@ MUTANTS = [
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_mistake_is_caught(mutant, tmp_path):
     for part in ("worker", "tests", "alembic"):

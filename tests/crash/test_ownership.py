@@ -12,7 +12,7 @@ from worker_processes import STARVED
 from world import LEASE_SECONDS, PHONES, World, open_world
 
 # Each takes many seconds of real leases and real processes; `make crash` runs them.
-pytestmark = [pytest.mark.timeout(240), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 FOUR = tuple(f"+1000000000{number}" for number in range(1, 5))
 # Two hosts, as the ledger sees them.
@@ -24,19 +24,6 @@ def _start(world: World, address: str, *argv: str, **env: str) -> int:
     env = world.env(WORKER_TELEGRAM__BIND_ADDRESS=address, **env)
     env["WORKER_DATA_DIR"] = f"{env['WORKER_DATA_DIR']}-{address}"
     return world.workers.start("run", *argv, env=env)
-
-
-async def _until(world: World, query: str, *arguments) -> None:
-    """Wait until this query says yes."""
-    async with asyncio.timeout(60):
-        while not (await world.fetch(query, *arguments))[0][0]:
-            await asyncio.to_thread(time.sleep, 0.05)
-
-
-async def _until_hit(world: World, rule: int) -> None:
-    async with asyncio.timeout(60):
-        while not (await world.admin.rule_hits()).get(rule):
-            await asyncio.to_thread(time.sleep, 0.02)
 
 
 async def _stop(world: World, *pids: int, ends: dict | None = None) -> None:
@@ -58,14 +45,14 @@ async def _busy_owner(world: World, **env: str) -> int:
     await world.post_archive(world.sources[0], size=3_000_000)
     rule = await world.admin.add_rule(UPLOAD, "delay", seconds=0.5, count=0)
     owner = _start(world, HERE, "--account", PHONES[0], **env)
-    await _until_hit(world, rule)
+    await world.until_hit(rule)
     return owner
 
 
 async def _successor_finishes(world: World) -> int:
     successor = _start(world, THERE, "--account", PHONES[0])
     await world.admin.clear_rules()
-    await _until(world, _ALL_INDEXED)
+    await world.until(_ALL_INDEXED)
     return successor
 
 
@@ -120,11 +107,11 @@ async def test_a_short_restart_of_the_database_kills_no_upload(tmp_path, databas
         # Six parts, eight at once: the whole upload is under way when the database goes.
         rule = await world.admin.add_rule(UPLOAD, "delay", seconds=1.5, count=0)
         owner = _start(world, HERE, "--account", PHONES[0], WORKER_DATABASE_URL=address)
-        await _until_hit(world, rule)
+        await world.until_hit(rule)
         await line.cut()
         await asyncio.to_thread(time.sleep, LEASE_SECONDS / 4)
         await line.mend()
-        await _until(world, _ALL_INDEXED)
+        await world.until(_ALL_INDEXED)
         await _stop(world, owner)
         assert (await world.admin.rule_hits())[rule] == 6, "every part went up once"
         await world.drain()
@@ -135,11 +122,11 @@ async def test_four_workers_with_four_accounts_each_do_work(tmp_path, database_u
     async with open_world(tmp_path, database_url, phones=FOUR) as world:
         addresses = [f"127.0.0.{number}" for number in range(11, 15)]
         pids = [_start(world, address) for address in addresses]
-        await _until(world, "SELECT count(DISTINCT worker_id) = 4 FROM accounts")
+        await world.until("SELECT count(DISTINCT worker_id) = 4 FROM accounts")
         await world.admin.add_rule(UPLOAD, "delay", seconds=0.3, count=0)
         for _ in range(16):
             await world.post_archive(world.sources[0])
-        await _until(world, "SELECT count(*) FILTER (WHERE state = 'indexed') = 16 FROM archive_sets")
+        await world.until("SELECT count(*) FILTER (WHERE state = 'indexed') = 16 FROM archive_sets")
         await _stop(world, *pids)
         sends = Counter(call["address"] for call in await world.admin.calls("messages.sendMedia"))
         assert set(sends) == set(addresses), sends
@@ -170,7 +157,7 @@ async def test_a_worker_that_runs_once_yields_to_one_that_comes_and_ends_with_it
             await world.post_archive(world.sources[0])
         rule = await world.admin.add_rule(UPLOAD, "delay", seconds=0.5, count=0)
         first = _start(world, HERE, "--once")
-        await _until_hit(world, rule)
+        await world.until_hit(rule)
         second = _start(world, THERE, "--once")
         for pid in (first, second):
             assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
@@ -183,7 +170,7 @@ async def test_a_worker_that_runs_once_yields_to_one_that_comes_and_ends_with_it
 async def test_a_worker_that_runs_once_does_not_wait_for_an_only_account(tmp_path, database_url):
     async with open_world(tmp_path, database_url, phones=FOUR[:1]) as world:
         owner = _start(world, HERE)
-        await _until(world, "SELECT count(worker_id) = 1 FROM accounts")
+        await world.until("SELECT count(worker_id) = 1 FROM accounts")
         assert await world.run("run", "--once") == {"exit": 0}
         assert "another worker runs it" in world.workers.logs[-1].read_text()
         await _stop(world, owner)
@@ -192,13 +179,12 @@ async def test_a_worker_that_runs_once_does_not_wait_for_an_only_account(tmp_pat
 async def test_accounts_move_to_a_worker_that_joins_and_back_when_it_dies(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         first = _start(world, HERE)
-        await _until(world, "SELECT count(DISTINCT worker_id) = 1 AND count(worker_id) = 2 FROM accounts")
+        await world.until("SELECT count(DISTINCT worker_id) = 1 AND count(worker_id) = 2 FROM accounts")
         second = _start(world, THERE)
-        await _until(world, "SELECT count(DISTINCT worker_id) = 2 FROM accounts")
+        await world.until("SELECT count(DISTINCT worker_id) = 2 FROM accounts")
         os.kill(second, signal.SIGKILL)
         await asyncio.to_thread(world.workers.wait, second)
-        await _until(
-            world,
+        await world.until(
             "SELECT count(*) = 2 FROM accounts a JOIN workers w ON w.id = a.worker_id WHERE w.address = $1",
             HERE,
         )

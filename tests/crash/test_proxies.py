@@ -11,7 +11,6 @@ from worker.store.database import Database
 from worker.store.sealing import Sealer
 from worker.telegram.proxy import parse_proxy, shown
 
-pytestmark = pytest.mark.timeout(240)
 ONE = ("--account", PHONES[0])
 
 

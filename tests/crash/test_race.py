@@ -81,16 +81,18 @@ async def test_sigterm_drains_and_the_rest_is_done_by_the_next_run(tmp_path, dat
 async def test_a_message_that_is_applied_late_is_not_sent_twice(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world:
         await world.post_archive(world.sources[0])
-        # The server holds the first send for longer than the next owner needs to take the account over.
-        rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=8)
+        rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=None)
         pid = world.workers.start("run", "--once", "--account", PHONES[0], env=world.env())
-        while not (await world.admin.rule_hits()).get(rule):
-            await asyncio.to_thread(time.sleep, 0.05)
+        await world.until_hit(rule)
         os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(world.workers.wait, pid)
-        await world.drain("--account", PHONES[0])
-        # Whatever the held send does, it has done it by now.
-        await asyncio.to_thread(time.sleep, 8)
+        draining = asyncio.create_task(world.drain("--account", PHONES[0]))
+        # The server holds the first send until the next owner has tried to send the same.
+        while not draining.done() and not await world.admin.calls("messages.sendMedia"):
+            await asyncio.to_thread(time.sleep, 0.05)
+        await world.admin.lift_rule(rule)
+        await draining
+        assert [call["ok"] for call in await world.admin.calls("messages.sendMedia")].count(False) >= 1
         await world.check_invariants()
 
 

@@ -4,16 +4,15 @@ import asyncio
 import json
 import os
 import signal
-import time
 
 import pytest
+from hang_guard import until
 from worker_command import worker
 from world import PHONES, open_world
 
 A, B = PHONES
 ONE = ("--account", A)
 MIB = 1024 * 1024
-SECONDS = 60
 
 
 @pytest.fixture
@@ -37,13 +36,6 @@ async def _asked(world, *command) -> dict:
     ended = await worker(*command, "--json", database_url=world.database_url)
     assert ended.code == 0, ended.err
     return json.loads(ended.out)
-
-
-async def _until(condition) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not await condition():
-        assert time.monotonic() < deadline, "it did not come to that in time"
-        await asyncio.to_thread(time.sleep, 0.1)
 
 
 async def test_an_account_that_may_not_post_any_more_says_what_it_waits_for_and_what_helps(world):
@@ -73,9 +65,9 @@ async def test_an_upload_goes_on_by_itself_when_the_right_to_post_is_back(world)
         return bool(await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'indexed'"))
 
     try:
-        await _until(waits)
+        await until(waits)
         await world.admin.join(world.destination, A, admin=True)
-        await _until(is_published)
+        await until(is_published)
     finally:
         os.kill(pid, signal.SIGTERM)
         await asyncio.to_thread(world.workers.wait, pid)

@@ -25,8 +25,7 @@ async def _begin(world) -> None:
     await world.post_archive(world.sources[0], size=5 * MIB // 2)
     rule = await world.admin.add_rule("messages.sendMedia", "mute", nth=2)
     pid = world.workers.start("run", "--once", "--account", A, env=world.env())
-    while not (await world.admin.rule_hits()).get(rule):  # noqa: ASYNC110 - another process has no event
-        await asyncio.sleep(0.05)
+    await world.until_hit(rule)
     os.kill(pid, signal.SIGKILL)
     await asyncio.to_thread(world.workers.wait, pid)
     await world.until_buried()

@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncpg
 import invariants
 from contents import Contents
+from hang_guard import HANG_SECONDS, until
 from loopback_telegram import Telegram
 from postings import cut_zip
 from settled import Chosen, log_in_to, settle
@@ -24,7 +25,6 @@ PHONES = ("+10000000001", "+10000000002")
 SECRET_KEY = "A" * 43 + "="
 API_HASH = "0123456789abcdef0123456789abcdef"
 LEASE_SECONDS = 2.0
-DRAIN_SECONDS = 30.0
 
 
 @dataclass
@@ -126,14 +126,14 @@ class World:
 
     async def drain(self, *argv: str) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
-        started = time.monotonic()
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             ended = await self.run("run", "--once", *argv)
             assert ended in ({"exit": 0}, STARVED), self.workers.logs[-1].read_text()
             left = await self.unfinished()
             if not left:
                 return
-            assert time.monotonic() - started < DRAIN_SECONDS, (left, self.workers.logs[-1].read_text())
+            assert time.monotonic() < deadline, (left, self.workers.logs[-1].read_text())
 
     async def unfinished(self) -> dict[str, int]:
         """What the fleet has yet to deal with, and how much of it."""
@@ -155,6 +155,22 @@ class World:
             return await connection.fetch(query, *arguments)
         finally:
             await connection.close()
+
+    async def until(self, query: str, *arguments) -> None:
+        """Wait until this query says yes."""
+
+        async def answer():
+            return (await self.fetch(query, *arguments))[0][0]
+
+        await until(answer)
+
+    async def until_hit(self, rule: int) -> None:
+        """Wait until a call has met this rule of the loopback Telegram."""
+
+        async def hits():
+            return (await self.admin.rule_hits())[rule]
+
+        await until(hits)
 
     async def until_buried(self) -> None:
         """Wait until every dead worker has been silent for longer than its lease."""

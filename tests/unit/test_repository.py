@@ -27,3 +27,17 @@ def test_every_package_says_what_it_is_for():
 def test_no_module_outgrows_a_sitting():
     sizes = {path: len(path.read_text().splitlines()) for path in (_ROOT / "worker").rglob("*.py")}
     assert {str(path): size for path, size in sizes.items() if size > 300} == {}
+
+
+def test_no_test_measures_how_busy_the_machine_is():
+    """A hang is called one after HANG_SECONDS; nothing is asserted to take less time than something."""
+    hurried = re.compile(
+        r"asyncio\.timeout\((?!HANG_SECONDS)|wait_for\([^\n]*, [\d.]+\)$|(monotonic|perf_counter)\(\) - \w+ <"
+    )
+    found = {
+        f"{path.relative_to(_ROOT)}:{number}"
+        for path in (_ROOT / "tests").rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if hurried.search(line) and "clients" not in path.parts
+    }
+    assert found == set()

@@ -234,10 +234,15 @@ class SandboxAdmin:
 
         ``method`` is a name like messages.sendMedia, or *. Actions: error (code, text), delay (seconds), late
         (seconds; applied at once, answered later), stall, disconnect, drop_reply, mute, freeze, corrupt,
-        short, limit (count calls per seconds; more are answered with FLOOD_WAIT).
+        short, limit (count calls per seconds; more are answered with FLOOD_WAIT). With ``seconds=None`` delay
+        and late last until the rule is lifted.
         Options for all: nth (1: counted from now), count (1; 0 is for ever), account (phone).
         """
         return int(await self.do("add_rule", method=method, action=action, **options))
+
+    async def lift_rule(self, rule_id: int) -> None:
+        """End a rule; the calls that it holds go on."""
+        await self.do("lift_rule", rule_id=rule_id)
 
     async def clear_rules(self) -> None:
         await self.do("clear_rules")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -132,7 +131,7 @@ async def _carry_out(call: Call, method: str, query: Any, rule: Rule | None) -> 
     """Return the answer and, if it is a refusal, its text."""
     action = rule.action if rule else None
     if rule and action is Action.DELAY:
-        await asyncio.sleep(rule.seconds)
+        await rule.hold()
     try:
         if rule and action in (Action.ERROR, Action.LIMIT):
             raise RpcFault(rule.code, rule.text)  # noqa: TRY301 - refused by rule or by handler: one way out
@@ -140,7 +139,7 @@ async def _carry_out(call: Call, method: str, query: Any, rule: Rule | None) -> 
     except RpcFault as fault:
         answer, error = _refusal(fault), fault.text
     if rule and action is Action.LATE:
-        await asyncio.sleep(rule.seconds)
+        await rule.hold()
     return answer, error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections import deque
@@ -26,8 +27,8 @@ class Action(StrEnum):
     """What a rule does with a call it matches."""
 
     ERROR = "error"  # refuse it with code and text; nothing is applied
-    DELAY = "delay"  # apply and answer it some seconds later
-    LATE = "late"  # apply it at once, answer some seconds later
+    DELAY = "delay"  # apply and answer it some seconds later, or when the rule is lifted
+    LATE = "late"  # apply it at once, answer some seconds later, or when the rule is lifted
     STALL = "stall"  # neither apply nor answer it; the connection stays open
     DISCONNECT = "disconnect"  # close the connection; nothing is applied
     DROP_REPLY = "drop_reply"  # apply it, then close the connection instead of answering
@@ -50,10 +51,12 @@ class Rule:
     account: str | None = None
     code: int = 500
     text: str = "INTERNAL"
-    seconds: float = 1.0
+    # None: until the rule is lifted, however long that takes.
+    seconds: float | None = 1.0
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
     accepted: deque[float] = field(default_factory=deque, init=False)
+    lifted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def matches(self, method: str, phone: str | None) -> bool:
         """Count a matching call and say whether the rule fires on it."""
@@ -68,14 +71,21 @@ class Rule:
         self.hits += fires
         return fires
 
+    async def hold(self) -> None:
+        """Keep a call for as long as the rule says."""
+        if self.seconds is None:
+            await self.lifted.wait()
+        else:
+            await asyncio.sleep(self.seconds)
+
     def _is_flooded(self) -> bool:
-        now = time.monotonic()
-        while self.accepted and self.accepted[0] <= now - self.seconds:
+        now, seconds = time.monotonic(), self.seconds or 1.0
+        while self.accepted and self.accepted[0] <= now - seconds:
             self.accepted.popleft()
         if len(self.accepted) < self.count:
             self.accepted.append(now)
             return False
-        wait = math.ceil(self.accepted[0] + self.seconds - now)
+        wait = math.ceil(self.accepted[0] + seconds - now)
         self.code, self.text = 420, f"FLOOD_WAIT_{max(wait, 1)}"
         self.hits += 1
         return True
@@ -100,7 +110,15 @@ class Rules:
         self._rules.append(rule)
         return rule.rule_id
 
+    def lift(self, rule_id: int) -> None:
+        """End a rule; the calls that it holds go on."""
+        for rule in [rule for rule in self._rules if rule.rule_id == rule_id]:
+            self._rules.remove(rule)
+            rule.lifted.set()
+
     def clear(self) -> None:
+        for rule in self._rules:
+            rule.lifted.set()
         self._rules.clear()
 
     def hits(self) -> dict[int, int]:

@@ -4,8 +4,6 @@ import pytest
 from accounts_place import CODE, GRACE, PASSWORD
 from proxy_servers import KINDS, OUTSIDE, link_to, running
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_login_passes_through_the_proxy_alone(place, tmp_path, kind):

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from fleet_rows import execute
 from worker_command import installed_worker, worker
 
@@ -11,7 +10,6 @@ from worker.store.embedded import open_cluster
 PUBLISHED, DUPLICATES = 14, 5
 
 
-@pytest.mark.timeout(180)
 async def test_the_demo_accounts_for_every_archive_and_a_second_run_finds_nothing_to_do_and_says_why_it_waits(
     tmp_path,
 ):

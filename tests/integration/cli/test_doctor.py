@@ -3,11 +3,11 @@
 import asyncio
 import base64
 import json
-import time
 
 import pytest
 from fake_postgres import fake_postgres, greeting, refusal
 from fleet_rows import execute
+from hang_guard import HANG_SECONDS
 from pooler import pgbouncer
 from server_folder import server_folder
 from sqlalchemy.engine import make_url
@@ -138,11 +138,11 @@ async def test_a_full_server_is_told_apart_from_an_unreachable_one():
         _assert_one_line(await worker("doctor", database_url=address), "no connection is free")
 
 
-async def test_a_server_that_says_nothing_is_given_up_within_ten_seconds():
+async def test_a_server_that_says_nothing_is_given_up():
     async with fake_postgres(None) as address:
-        started = time.monotonic()
-        _assert_one_line(await worker("doctor", database_url=address), "no answer in time")
-        assert time.monotonic() - started < 10
+        async with asyncio.timeout(HANG_SECONDS):
+            ended = await worker("doctor", database_url=address)
+        _assert_one_line(ended, "no answer in time")
 
 
 async def test_a_transaction_pooler_before_the_database_is_a_failure(database_url):

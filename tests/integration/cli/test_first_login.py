@@ -8,7 +8,6 @@ from accounts_place import ADA, CODE, GRACE, PASSWORD
 from worker_command import installed_worker
 
 # Commands are processes of their own; a busy machine takes seconds to start one.
-pytestmark = pytest.mark.timeout(300)
 DAY = 24 * 60 * 60
 
 

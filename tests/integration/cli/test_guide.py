@@ -44,7 +44,6 @@ async def telegram(tmp_path):
     running.close()
 
 
-@pytest.mark.timeout(240)
 async def test_the_commands_of_the_guide_do_what_it_says(tmp_path, telegram, database_url):
     code = tmp_path / "code"
     code.write_text("12345")

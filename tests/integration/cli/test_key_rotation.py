@@ -4,7 +4,6 @@ import pytest
 from accounts_place import ADA, CODE
 from worker_command import worker
 
-pytestmark = pytest.mark.timeout(300)
 OLD, FRESH, OTHER = (f"{letter * 43}=\n" for letter in "AEI")
 DOES_NOT_OPEN = "a stored session does not open with this secret key"
 

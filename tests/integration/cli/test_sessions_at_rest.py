@@ -2,7 +2,6 @@
 
 import base64
 
-import pytest
 from accounts_place import ADA, CODE, GRACE
 from database_rows import read_rows
 
@@ -10,7 +9,6 @@ from worker.store import pending_logins
 from worker.store.accounts import load_session
 from worker.store.sealing import Sealer
 
-pytestmark = pytest.mark.timeout(300)
 # What the key file of the place says.
 SEALER = Sealer(bytes(32))
 

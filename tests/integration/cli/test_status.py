@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from fleet_rows import insert_fleet
+from hang_guard import HANG_SECONDS
 from worker_command import worker
 
 _ROOT = Path(__file__).parents[3]
@@ -92,10 +93,10 @@ async def test_watching_refreshes_in_place_and_ctrl_c_ends_it_well(database_url)
     try:
         # Drawn twice: the second time over the first.
         while shown.count(b"Rate limits") < 2:
-            shown += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), 60)
+            shown += await asyncio.wait_for(asyncio.to_thread(os.read, terminal, 65536), HANG_SECONDS)
         process.send_signal(signal.SIGINT)
         draining = asyncio.create_task(asyncio.to_thread(_drain, terminal))
-        _, complaints = await asyncio.wait_for(process.communicate(), 30)
+        _, complaints = await asyncio.wait_for(process.communicate(), HANG_SECONDS)
         await draining
     finally:
         os.close(terminal)

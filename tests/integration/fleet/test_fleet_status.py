@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+from hang_guard import HANG_SECONDS
 from world import PHONES, open_world
 
 from worker.status.read import read_status
@@ -29,9 +30,9 @@ async def _running(world, **settings):
         await asyncio.to_thread(world.workers.wait, pid)
 
 
-async def _until(database, condition, seconds=45.0):
+async def _until(database, condition):
     """The first status that fulfils the condition."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(HANG_SECONDS):
         while True:
             status = await read_status(database, silent_after=30.0)
             if condition(status):

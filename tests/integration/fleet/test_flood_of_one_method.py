@@ -7,6 +7,7 @@ import os
 import signal
 
 import pytest
+from hang_guard import until
 from worker_command import worker
 from world import PHONES, open_world
 
@@ -27,13 +28,6 @@ async def _calls(world, method, phone, *, after=0.0, before=float("inf")):
         for call in await world.admin.calls(method)
         if call["phone"] == phone.lstrip("+") and after < call["at"] < before
     ]
-
-
-async def _until(condition, seconds):
-    async with asyncio.timeout(seconds):
-        while not (found := await condition()):  # noqa: ASYNC110 - another process has no event to wait for
-            await asyncio.sleep(0.05)
-        return found
 
 
 async def _flood(world, seconds):
@@ -63,7 +57,7 @@ async def _chatter(world):
 
 async def _when_flooded(world):
     """The refused call, once the fleet's database knows of it."""
-    await _until(lambda: world.fetch("SELECT 1 FROM flood_wait_state"), 20)
+    await until(lambda: world.fetch("SELECT 1 FROM flood_wait_state"))
     return next(call for call in await _calls(world, HISTORY, FLOODED) if not call["ok"])
 
 
@@ -83,9 +77,9 @@ async def _stop(world, pid):
     assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
 
 
-# The promise is a rest of one to two seconds; a machine that is busy with other tests may answer later.
-@pytest.mark.parametrize(("seconds", "latest"), [(10, 3.0), pytest.param(20, 2.0, marks=pytest.mark.long)])
-async def test_only_that_method_of_that_account_stops(world, seconds, latest):
+# That the rest is over two seconds after the wait at the latest is shown on a manual clock (G6).
+@pytest.mark.parametrize("seconds", [10, pytest.param(20, marks=pytest.mark.long)])
+async def test_only_that_method_of_that_account_stops(world, seconds):
     # Sets that are found already, so that there is something to transfer while nothing can be scanned.
     await world.admin.kick(world.sources[0], OTHER)
     await world.forget_membership(OTHER, world.sources[0])
@@ -101,11 +95,11 @@ async def test_only_that_method_of_that_account_stops(world, seconds, latest):
         shown = await _wait_shown(world)
         assert (shown["method"], shown["wait_seconds"]) == (HISTORY, seconds)
         assert seconds + 2 > shown["clears_in_seconds"]
-        assert await _until(lambda: _less_is_shown(world, shown), seconds)
-        again = (await _until(lambda: _calls(world, HISTORY, FLOODED, after=began), seconds + 10))[0]["at"]
+        assert await until(lambda: _less_is_shown(world, shown))
+        again = (await until(lambda: _calls(world, HISTORY, FLOODED, after=began)))[0]["at"]
     await _stop(world, pid)
 
-    assert seconds + 1 <= again - began <= seconds + latest
+    assert again - began >= seconds + 1
     sent = await _calls(world, "messages.sendMedia", FLOODED, after=began, before=began + seconds)
     read = await _calls(world, HISTORY, OTHER, after=began, before=began + seconds)
     assert len(sent) >= 2, "its transfers go on"
@@ -124,7 +118,7 @@ async def test_the_next_owner_of_a_killed_one_keeps_the_wait(world, seconds):
     await asyncio.to_thread(world.workers.wait, pid)
 
     pid = world.workers.start("run", "--account", FLOODED, env=world.env(**AGAIN_AND_AGAIN))
-    again = (await _until(lambda: _calls(world, HISTORY, FLOODED, after=began), seconds + 10))[0]["at"]
+    again = (await until(lambda: _calls(world, HISTORY, FLOODED, after=began)))[0]["at"]
     await _stop(world, pid)
     assert again - began >= seconds + 1
     connected = await _calls(world, "users.getFullUser", FLOODED, after=began, before=began + seconds)

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+from hang_guard import until
 from world import PHONES, open_world
 
 from worker.store.pauses import PauseStore
@@ -25,12 +26,6 @@ async def _worker(world, *arguments):
 
 async def _published(world) -> int:
     return (await world.fetch("SELECT count(*) AS n FROM packages"))[0]["n"]
-
-
-async def _until(condition, seconds=30.0):
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - another process has no event to wait for
-            await asyncio.sleep(0.05)
 
 
 async def test_g14_a_paused_fleet_reads_no_page_and_claims_no_set_until_it_is_resumed(world):
@@ -58,7 +53,7 @@ async def test_g14_a_pause_takes_effect_before_the_next_page(world, database):
     async def has_read_a_page():
         return await messages_seen() > 0
 
-    await _until(has_read_a_page)
+    await until(has_read_a_page)
     await PauseStore(database).pause()
     assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
     assert 0 < await messages_seen() < 450
@@ -119,9 +114,9 @@ async def test_g14_a_running_worker_hears_of_the_end_of_a_pause_at_once(world):
         return await _published(world) == 1
 
     try:
-        await _until(rests)
+        await until(rests)
         await _worker(world, "resume")
-        await _until(published)
+        await until(published)
     finally:
         os.kill(pid, signal.SIGTERM)
         assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, log.read_text()

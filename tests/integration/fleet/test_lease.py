@@ -7,6 +7,7 @@ import uuid
 import asyncpg
 import pytest
 from breakable_line import line_to
+from hang_guard import HANG_SECONDS
 from manual_clock import ManualClock, settle
 
 from worker.clock import SystemClock
@@ -53,7 +54,7 @@ async def _worker(database) -> uuid.UUID:
 
 
 async def _until(condition) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.to_thread(time.sleep, 0.01)
 
@@ -90,7 +91,7 @@ async def test_a_lost_connection_is_a_doubt_that_regained_locks_end(database, ra
         writing = asyncio.create_task(write_something_visible())
         await settle()
         await raw.execute(_KILL_LOCK_HOLDERS)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_SECONDS):
             await writing
         assert doubts
         assert not await raw.fetchval("SELECT pg_try_advisory_lock($1::bigint)", lock_key(HASH)), (
@@ -105,7 +106,7 @@ async def test_a_database_that_is_away_for_less_than_the_lease_ends_nothing(over
         await line.cut()
         await _until(lambda: lease.locks.in_doubt)
         await line.mend()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG_SECONDS):
             await lease.confirmed()
 
 
@@ -118,7 +119,7 @@ async def test_a_lock_that_another_worker_took_meanwhile_ends_the_lease(database
             await raw.execute(_KILL_LOCK_HOLDERS)
             await asyncio.Event().wait()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         with pytest.raises(LeaseLostError, match="another worker"):
             await work()
     assert await raw.fetchval("SELECT worker_id FROM accounts") == other
@@ -135,7 +136,7 @@ async def test_a_silent_database_cuts_the_connections_when_the_trusted_time_is_o
             await asyncio.Event().wait()
 
     # The pool's own deadlines are longer by far than what the lease may take.
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         with pytest.raises(LeaseLostError, match="no heartbeat"):
             await work()
     assert cut == [False]
@@ -173,7 +174,7 @@ async def test_an_owner_that_sleeps_on_after_its_lease_is_shut_out(database, dat
     async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
         assert lease is None
     await raw.execute("UPDATE accounts SET lease_until = fleet_now() - interval '1 second'")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         lease = None
         while lease is None:
             async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:

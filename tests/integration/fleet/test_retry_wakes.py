@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 from fleet_rows import execute, insert_fleet
+from hang_guard import HANG_SECONDS
 
 from worker.clock import SystemClock
 from worker.fleet.bell import Bell
@@ -31,7 +32,7 @@ async def test_trying_a_set_again_wakes_the_workers(database, database_url):
     process = SimpleNamespace(database=database, pauses=Pauses(database), wake=Bell(), clock=SystemClock())
     waking = asyncio.create_task(wake_when_told(process))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             await listening.wait()
         ring = process.wake.next_ring()
         await retry_set(database, 6)

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+from hang_guard import until
 from world import PHONES, open_world
 
 FIRST, SECOND = PHONES
@@ -15,13 +16,6 @@ STATES = "SELECT name, state, reason, attempts FROM archive_sets ORDER BY id"
 async def world(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as opened:
         yield opened
-
-
-async def _until(condition, seconds=60):
-    async with asyncio.timeout(seconds):
-        while not (found := await condition()):  # noqa: ASYNC110 - another process has no event to wait for
-            await asyncio.sleep(0.05)
-        return found
 
 
 def _held(world, place: str, *argv: str, **settings: str) -> int:
@@ -99,7 +93,7 @@ async def test_a_worker_that_finds_every_account_taken_says_what_it_waits_for(wo
     assert killed == {"signal": 9}
     pid = world.workers.start("run", "--account", FIRST, env=world.env())
     log = world.workers.logs[-1]
-    await _until(lambda: asyncio.to_thread(lambda: "silent for" in log.read_text()))
+    await until(lambda: asyncio.to_thread(lambda: "silent for" in log.read_text()))
     os.kill(pid, signal.SIGTERM)
     assert await _ended(world, pid) == {"exit": 0}
     (line,) = [each for each in log.read_text().splitlines() if "silent for" in each]
@@ -110,7 +104,7 @@ async def test_what_cannot_be_finished_in_time_is_handed_back_as_if_never_begun(
     await world.post_archive(world.sources[0], size=3_000_000)
     await world.admin.set_shape(mbps=2)
     pid = world.workers.start("run", "--account", FIRST, env=world.env(WORKER_FLEET__DRAIN_SECS="0.5"))
-    await _until(lambda: asyncio.to_thread(_files, world))
+    await until(lambda: asyncio.to_thread(_files, world))
     os.kill(pid, signal.SIGTERM)
     assert await _ended(world, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
     ((_, state, _, attempts),) = await world.fetch(STATES)
@@ -126,9 +120,9 @@ async def test_a_second_signal_ends_the_work_at_once(world):
     await world.post_archive(world.sources[0], size=3_000_000)
     await world.admin.set_shape(mbps=2)
     pid = world.workers.start("run", "--account", FIRST, env=world.env())
-    await _until(lambda: asyncio.to_thread(_files, world))
+    await until(lambda: asyncio.to_thread(_files, world))
     os.kill(pid, signal.SIGTERM)
-    await _until(lambda: asyncio.to_thread(lambda: "worker.stopping" in world.workers.logs[-1].read_text()))
+    await until(lambda: asyncio.to_thread(lambda: "worker.stopping" in world.workers.logs[-1].read_text()))
     os.kill(pid, signal.SIGTERM)
     await _ended(world, pid)
     assert _files(world) == []
@@ -143,9 +137,9 @@ async def test_a_long_backlog_holds_up_neither_a_scan_nor_another_channel(world)
     slow = {"WORKER_FLEET__CYCLE_SECS": "0.5", "WORKER_FLEET__SETS_IN_FLIGHT": "1"}
     await world.admin.add_rule("upload.saveFilePart", "delay", seconds=2.0, count=0)
     pid = world.workers.start("run", "--account", FIRST, env=world.env(**slow))
-    await _until(lambda: world.fetch("SELECT 1 FROM packages"))
+    await until(lambda: world.fetch("SELECT 1 FROM packages"))
     late = await world.post_archive(world.sources[1])
-    await _until(lambda: world.fetch("SELECT 1 FROM packages WHERE file_name = $1", late.name))
+    await until(lambda: world.fetch("SELECT 1 FROM packages WHERE file_name = $1", late.name))
     assert await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'ready'"), "the backlog came first"
     await world.admin.clear_rules()
     os.kill(pid, signal.SIGTERM)
@@ -160,11 +154,11 @@ async def test_the_next_set_is_fetched_while_one_is_published(world):
     await world.admin.add_rule("messages.sendMedia", "delay", seconds=3.0)
     pid = world.workers.start("run", "--account", FIRST, env=world.env())
     both = "SELECT 1 FROM archive_sets WHERE state = 'claimed' HAVING count(*) = 2"
-    await _until(lambda: world.fetch(both))
+    await until(lambda: world.fetch(both))
     fetched = (
         "SELECT 1 FROM archive_sets WHERE state = 'claimed' AND content_hash IS NOT NULL HAVING count(*) = 2"
     )
-    await _until(lambda: world.fetch(fetched), seconds=10)
+    await until(lambda: world.fetch(fetched))
     os.kill(pid, signal.SIGTERM)
     assert await _ended(world, pid) == {"exit": 0}
     await world.drain()

@@ -5,6 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 from cuttable_line import CuttableLine
+from hang_guard import HANG_SECONDS
 from sqlalchemy.engine import make_url
 
 from worker.clock import SystemClock
@@ -54,7 +55,7 @@ async def test_g16_with_postgresql_gone_calls_stop_at_once_and_resume_by_themsel
         await governor.call(Call(1, "messages.search"), work, patience=0)
     waiting = asyncio.create_task(governor.call(Call(1, "messages.search"), work, patience=600))
     await line.mend()
-    await asyncio.wait_for(waiting, 30)
+    await asyncio.wait_for(waiting, HANG_SECONDS)
     assert len(started) == 2
 
 
@@ -83,16 +84,16 @@ async def test_g16_with_postgresql_gone_parts_stop_within_a_bounded_time_and_res
     keeper = Keeper(governor, blocks, clock, interval=0.05)
     keeping = asyncio.create_task(keeper.run())
     parts = FileParts(governor, blocks, Call(1, "upload.getFile"), clock, narrow=lambda: None)
-    await asyncio.wait_for(parts.permit(), 10)
+    await asyncio.wait_for(parts.permit(), HANG_SECONDS)
     await line.cut()
 
     async def stopped():
         while blocks.free(1, "upload.getFile"):
             await clock.sleep(0.01)
 
-    await asyncio.wait_for(stopped(), 10)
+    await asyncio.wait_for(stopped(), HANG_SECONDS)
     permitted = asyncio.create_task(parts.permit())
     await line.mend()
-    await asyncio.wait_for(permitted, 10)
+    await asyncio.wait_for(permitted, HANG_SECONDS)
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)

@@ -8,7 +8,7 @@ import signal
 import zipfile
 
 import pytest
-from running_worker import running_worker, until
+from running_worker import running_worker
 from world import PHONES, open_world
 
 MIB = 1024 * 1024
@@ -85,7 +85,7 @@ async def test_ctrl_c_cancels_what_was_asked_for(world, tmp_path):
     async with running_worker(world):
         await world.admin.add_rule("upload.getFile", "delay", seconds=5, count=0)
         pid = world.workers.start("fetch", "1", "-o", str(out), env=world.env())
-        await until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
+        await world.until("SELECT count(*) FROM requests WHERE state = 'running'")
         os.kill(pid, signal.SIGINT)
         ended = await asyncio.to_thread(world.workers.wait, pid)
         assert ended == {"exit": 130}, _log(world)
@@ -100,7 +100,7 @@ async def test_a_command_goes_on_by_itself_when_the_worker_it_asked_dies(world, 
     async with running_worker(world) as worker:
         await world.admin.add_rule("upload.getFile", "delay", seconds=1, count=0)
         pid = world.workers.start("fetch", "1", "-o", str(out), env=world.env())
-        await until(world, "SELECT count(*) FROM requests WHERE state = 'running'")
+        await world.until("SELECT count(*) FROM requests WHERE state = 'running'")
         os.kill(worker, signal.SIGTERM)
         ended = await asyncio.to_thread(world.workers.wait, pid)
     assert ended == {"exit": 0}, _log(world)

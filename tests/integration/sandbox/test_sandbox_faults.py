@@ -100,23 +100,25 @@ async def test_a_send_whose_reply_is_lost_was_applied_and_repeats_harmlessly(san
 
 
 async def test_a_repeat_while_the_first_send_still_runs_is_refused(sandbox, posted, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=2)
+    rule = await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=None)
     first = asyncio.create_task(send_text(client, posted, "once", 5))
-    while not client.session.results:
-        await asyncio.wait([first], timeout=0.01)
+    while not (await sandbox.admin.rule_hits())[rule]:
+        assert not first.done()
     peer = await client.storage.get_peer_by_id(int(f"-100{posted}"))
     with pytest.raises(errors.InternalServerError, match="RANDOM_ID_DUPLICATE"):
         await client.session.send(raw.functions.messages.SendMessage(peer=peer, message="once", random_id=5))
+    await sandbox.admin.lift_rule(rule)
     await first
     assert await texts_in(sandbox, posted) == ["once"]
 
 
 async def test_a_late_answer_comes_after_the_message_is_there(sandbox, posted, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "late", seconds=2)
+    rule = await sandbox.admin.add_rule("messages.sendMessage", "late", seconds=None)
     sending = asyncio.create_task(send_text(client, posted, "late", 5))
     while not await texts_in(sandbox, posted):
         assert not sending.done()
     assert not sending.done()
+    await sandbox.admin.lift_rule(rule)
     await sending
 
 

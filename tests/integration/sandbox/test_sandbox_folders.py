@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from hang_guard import HANG_SECONDS
 from pyrogram import errors, raw
 from running_sandbox import chat, made_channel, peer_of
 
@@ -146,6 +147,6 @@ async def test_the_accounts_other_clients_hear_of_folders(sandbox, client, five,
 
         await elsewhere.get_folders()
         await client.create_folder("Archives", included_chats=[chat(five[0])])
-        assert await asyncio.wait_for(heard.get(), 10) is raw.types.UpdateDialogFilters
+        assert await asyncio.wait_for(heard.get(), HANG_SECONDS) is raw.types.UpdateDialogFilters
         await client.archive_chats(chat(five[0]))
-        assert await asyncio.wait_for(heard.get(), 10) is raw.types.UpdateFolderPeers
+        assert await asyncio.wait_for(heard.get(), HANG_SECONDS) is raw.types.UpdateFolderPeers

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from hang_guard import HANG_SECONDS
 from pyrogram import errors, raw
 from running_sandbox import made_channel, peer_of, texts_in
 
@@ -132,7 +133,7 @@ async def test_a_post_reaches_the_other_members_as_an_update(sandbox, tmp_path, 
 
         await peer_of(client, channel_id)
         await sandbox.admin.post_text(channel_id, "news")
-        assert await asyncio.wait_for(heard, 10) == "news"
+        assert await asyncio.wait_for(heard, HANG_SECONDS) == "news"
 
 
 async def test_an_edit_is_held_to_the_limits_of_a_send(sandbox, tmp_path, phone):

@@ -4,6 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from hang_guard import HANG_SECONDS, until
 from pyrogram import errors, raw
 from pyrogram.crypto import mtproto
 from pyrogram.raw.core import GzipPacked, Message
@@ -26,18 +27,26 @@ async def client(sandbox, tmp_path, phone, channel_id):
 
 
 async def test_a_call_is_carried_out_though_the_client_hangs_up_meanwhile(sandbox, channel_id, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=0.5)
+    rule = await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=None)
     peer = await client.storage.get_peer_by_id(int(f"-100{channel_id}"))
     query = raw.functions.messages.SendMessage(peer=peer, message="gone", random_id=1)
     await client.session.send(query, wait_response=False)
+
+    async def is_held():
+        return (await sandbox.admin.rule_hits())[rule]
+
+    async def is_applied():
+        return await texts_in(sandbox, channel_id) == ["gone"]
+
+    await until(is_held)
     await client.session.stop()
-    deadline = time.monotonic() + 10
-    while await texts_in(sandbox, channel_id) != ["gone"]:
-        assert time.monotonic() < deadline
+    assert not await is_applied()
+    await sandbox.admin.lift_rule(rule)
+    await until(is_applied)
 
 
 async def test_an_answer_the_client_has_dropped_is_not_sent(sandbox, channel_id, client):
-    await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=1)
+    rule = await sandbox.admin.add_rule("messages.sendMessage", "delay", seconds=None)
     sending = asyncio.create_task(send_text(client, channel_id, "dropped", 1, timeout=3))
     while not client.session.results:
         await client.session.send(raw.functions.Ping(ping_id=1))
@@ -45,6 +54,7 @@ async def test_an_answer_the_client_has_dropped_is_not_sent(sandbox, channel_id,
         raw.functions.RpcDropAnswer(req_msg_id=next(iter(client.session.results)))
     )
     assert isinstance(dropped, raw.types.RpcAnswerDroppedRunning)
+    await sandbox.admin.lift_rule(rule)
     with pytest.raises(TimeoutError):
         await sending
     assert await texts_in(sandbox, channel_id) == ["dropped"]
@@ -76,7 +86,7 @@ async def test_a_call_repeated_under_its_own_id_is_answered_again_and_applied_on
     for _ in range(2):
         session.results[message.msg_id] = result = Result()
         await session.connection.send(packet)
-        await asyncio.wait_for(result.event.wait(), 10)
+        await asyncio.wait_for(result.event.wait(), HANG_SECONDS)
         answers.append(result.value.updates[0].id)
     assert answers[0] == answers[1]
     assert await texts_in(sandbox, channel_id) == ["once"]
@@ -94,7 +104,7 @@ async def test_a_connection_that_stops_pinging_is_closed_after_the_delay_it_name
 
     started = time.monotonic()
     await client.session.send(raw.functions.PingDelayDisconnect(ping_id=1, disconnect_delay=1))
-    await asyncio.wait_for(closed, 10)
+    await asyncio.wait_for(closed, HANG_SECONDS)
     assert time.monotonic() - started >= 1
 
 
@@ -116,7 +126,7 @@ async def sent_with(session, query, salt):
     packet = mtproto.pack(message, salt, session.session_id, session.auth_key, session.auth_key_id)
     session.results[message.msg_id] = result = Result()
     await session.connection.send(packet)
-    await asyncio.wait_for(result.event.wait(), 10)
+    await asyncio.wait_for(result.event.wait(), HANG_SECONDS)
     return message.msg_id, result.value
 
 
@@ -164,7 +174,7 @@ async def test_the_server_tells_which_messages_it_has_received(client):
     long_ago = known - (600 << 32)
     query = raw.types.MsgsStateReq(msg_ids=[known, long_ago])
     await client.session.send(query, wait_response=False)
-    states = await asyncio.wait_for(told.get(), 10)
+    states = await asyncio.wait_for(told.get(), HANG_SECONDS)
     assert isinstance(states, raw.types.MsgsStateInfo)
     received, unknown = states.info.encode("latin-1")
     assert (received & 7, unknown & 7) == (4, 1)
@@ -197,7 +207,7 @@ async def talk(sandbox, packet):
     """Send a packet over a fresh connection; return the first byte of the answer, none if it was closed."""
     reader, writer = await asyncio.open_connection(sandbox.facts["host"], sandbox.facts["port"])
     writer.write(b"\xef\x7f" + (len(packet) // 4).to_bytes(3, "little") + packet)
-    answer = await asyncio.wait_for(reader.read(1), 10)
+    answer = await asyncio.wait_for(reader.read(1), HANG_SECONDS)
     writer.close()
     return answer
 

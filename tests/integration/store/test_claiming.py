@@ -6,6 +6,7 @@ import uuid
 import asyncpg
 import pytest
 from claims import FakeDisk, claim_next
+from hang_guard import HANG_SECONDS
 
 from worker.domain.forming import PROTECTED, UNCHECKED
 from worker.domain.split_plan import MIB
@@ -193,7 +194,8 @@ async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_sec
             await reservations.lock_volume(connection, disk.name)
             await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
             # Stopped here, it says nothing more until the others have gone on.
-            async with asyncio.timeout(10):
+            # Shorter than a frozen process would hold the row if nothing ended it: a minute.
+            async with asyncio.timeout(HANG_SECONDS / 2):
                 claim = await claim_next(database, ADA, worker, disk=disk)
             await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
     await frozen.close()

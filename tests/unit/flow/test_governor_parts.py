@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from governor_desk import HISTORY, Desk, flood
+from hang_guard import HANG_SECONDS
 from manual_clock import settle
 
 from worker.domain.calls import Activity, Call
@@ -86,7 +87,7 @@ async def test_g8_a_premium_wait_delays_only_the_refused_part_and_narrows_the_de
     parts = desk.parts(narrow=lambda: narrowed.append(True))
     refused = asyncio.create_task(parts.refused(flood(5, "FLOOD_PREMIUM_WAIT")))
     await settle()
-    await asyncio.wait_for(parts.permit(), 1)  # the others go on
+    await asyncio.wait_for(parts.permit(), HANG_SECONDS)  # the others go on
     await desk.clock.advance(5.9)
     assert not refused.done()
     await desk.clock.advance(1)
@@ -146,7 +147,7 @@ async def test_g4_a_flood_on_parts_stops_the_parts_of_that_account_and_method_at
     refused = asyncio.create_task(mine.refused(flood(20)))
     await settle()
     assert not desk.blocks.free(1, "upload.getFile")
-    await asyncio.wait_for(other.permit(), 1)
+    await asyncio.wait_for(other.permit(), HANG_SECONDS)
     await desk.clock.advance(21)
     assert not refused.done()
     await desk.clock.advance(1)

@@ -5,6 +5,7 @@ import contextlib
 import random
 
 import pytest
+from hang_guard import HANG_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import settle
@@ -77,7 +78,7 @@ def test_l1_no_two_holders_share_a_key(wishes, seed):
         for task in dice.sample(tasks, len(tasks) // 4):
             await asyncio.sleep(0)
             task.cancel()
-        results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+        results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), HANG_SECONDS)
         assert not [result for result in results if isinstance(result, AssertionError)]
         assert len(lanes) == 0
 
@@ -182,7 +183,9 @@ async def test_l6_several_keys_are_taken_in_one_step_so_opposite_orders_do_not_d
             await asyncio.sleep(0)
             done.append(name)
 
-    await asyncio.wait_for(asyncio.gather(work(1, "a", "b"), work(2, "b", "a"), work(3, "a", "b")), 5)
+    await asyncio.wait_for(
+        asyncio.gather(work(1, "a", "b"), work(2, "b", "a"), work(3, "a", "b")), HANG_SECONDS
+    )
     assert done == [1, 2, 3]
 
 

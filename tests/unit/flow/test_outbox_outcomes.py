@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import pytest
+from hang_guard import HANG_SECONDS
 from manual_clock import settle
 from outbox_office import ALICE, BOB, GROUP, Office
 
@@ -166,7 +167,7 @@ async def test_o12_what_is_in_flight_at_the_end_is_unknown_even_if_it_ignores_it
     ticket = await office.send("a", replaces=7)
     ticket.on_outcome(fired.append)
     await started.wait()
-    await asyncio.wait_for(office.outbox.close(), 1)
+    await asyncio.wait_for(office.outbox.close(), HANG_SECONDS)
     assert fired == [Unknown()]
     gate.set()
     await office.clock.advance(60)

@@ -5,6 +5,7 @@ import gc
 import weakref
 
 import pytest
+from hang_guard import HANG_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_source import ListSource
@@ -45,7 +46,7 @@ def test_r1_never_more_live_handlers_than_the_limit(limit, sink, steps, overlap)
             on_error=lambda item, error: pytest.fail(str(error)),
             on_timeout=lambda item: pytest.fail("timeout"),
         )
-        await asyncio.wait_for(runner.run(), 5)
+        await asyncio.wait_for(runner.run(), HANG_SECONDS)
         assert most <= (1 if sink is Sink.SEQUENTIAL else limit)
         assert sorted(source.acknowledged) == list(enumerate(steps))
 
@@ -274,7 +275,7 @@ async def test_r11_memory_does_not_grow_with_the_number_of_items_processed():
     runner = Runner(
         source, handle, limit=8, keys=lambda item: (id(item),), on_error=print, on_timeout=print, timeout=60
     )
-    await asyncio.wait_for(runner.run(), 30)
+    await asyncio.wait_for(runner.run(), HANG_SECONDS)
     await settle()
     gc.collect()
     assert sum(ref() is not None for ref in seen) == 0

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from hang_guard import HANG_SECONDS
 from list_source import ListSource
 from manual_clock import settle
 from runner_bench import Bench, Workshop
@@ -56,7 +57,7 @@ async def test_r3_items_that_arrived_a_moment_before_the_stop_are_not_lost():
 
     stops, shop, source = [], Workshop(), StoppedWhileGiving("ab")
     runner = Runner(source, shop.handle, limit=2, on_error=shop.on_error, on_timeout=shop.on_timeout)
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), HANG_SECONDS)
     await asyncio.gather(*stops)
     assert shop.started == []
     assert sorted(source.handed_back) == [("a", 0.0), ("b", 0.0)]
@@ -111,7 +112,7 @@ async def test_r4_stop_is_safe_twice_and_from_several_tasks():
     patient = asyncio.create_task(bench.stop(drain=60))
     impatient = asyncio.create_task(bench.stop(drain=5))
     await bench.clock.advance(5)
-    await asyncio.wait_for(asyncio.gather(patient, impatient), 5)
+    await asyncio.wait_for(asyncio.gather(patient, impatient), HANG_SECONDS)
     await bench.stop()
     assert sorted(bench.source.handed_back) == [("a", 0.0), ("b", 0.0)]
 
@@ -141,7 +142,7 @@ async def test_r6_a_fatal_source_failure_ends_the_run_by_raising():
     bench = await Bench("a").start()
     bench.source.fail(AccountUnusableError("authorisation lost"))
     with pytest.raises(AccountUnusableError):
-        await asyncio.wait_for(asyncio.ensure_future(_ended(bench.runner)), 5)
+        await asyncio.wait_for(asyncio.ensure_future(_ended(bench.runner)), HANG_SECONDS)
     assert bench.source.handed_back == [("a", 0.0)]
     assert not bench.runner.is_running
     await bench.stop()
@@ -157,7 +158,7 @@ async def test_r12_closing_the_source_ends_the_run_once_running_work_is_done():
     await bench.shop.finish("a")
     assert bench.runner.is_running
     await bench.shop.finish("b")
-    await asyncio.wait_for(_ended(bench.runner), 5)
+    await asyncio.wait_for(_ended(bench.runner), HANG_SECONDS)
     assert not bench.runner.is_running
     assert bench.source.acknowledged == ["a", "b"]
 

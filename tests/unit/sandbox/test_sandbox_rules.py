@@ -1,4 +1,7 @@
+import asyncio
+
 import pytest
+from manual_clock import settle
 
 from worker.sandbox.faults import Action, RpcFault, Rules
 from worker.sandbox.references import References, own_hash
@@ -64,3 +67,15 @@ def test_a_reference_expires_after_its_lifetime():
 def test_two_accounts_have_different_hashes_for_one_channel():
     assert own_hash(99, 1) != own_hash(99, 2)
     assert own_hash(99, 1) == own_hash(99, 1)
+
+
+@pytest.mark.parametrize("end", [Rules.lift, lambda rules, _: rules.clear()])
+async def test_a_rule_without_seconds_holds_its_calls_until_it_is_lifted(end):
+    rules = Rules()
+    rule = rules.add("*", "delay", seconds=None)
+    holding = asyncio.create_task(rules.match("upload.getFile", None).hold())
+    await settle()
+    assert not holding.done()
+    end(rules, rule)
+    await holding
+    assert rules.hits() == {}

@@ -4,6 +4,7 @@ import asyncio
 import heapq
 
 import pytest
+from hang_guard import HANG_SECONDS
 
 from worker.telegram.depth import Depth
 
@@ -151,6 +152,6 @@ async def test_a_waiter_that_is_cancelled_with_its_turn_in_hand_passes_it_on():
     await asyncio.sleep(0)
     depth.leave(entered, moved=False)
     first.cancel()
-    await asyncio.wait_for(second, 1)
+    await asyncio.wait_for(second, HANG_SECONDS)
     with pytest.raises(asyncio.CancelledError):
         await first

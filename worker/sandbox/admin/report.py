@@ -67,6 +67,11 @@ async def add_rule(sandbox: Sandbox, method: str, action: str, **options: Any) -
 
 
 @command
+async def lift_rule(sandbox: Sandbox, rule_id: int) -> None:
+    sandbox.rules.lift(rule_id)
+
+
+@command
 async def clear_rules(sandbox: Sandbox) -> None:
     sandbox.rules.clear()
 
