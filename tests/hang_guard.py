@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-HANG_SECONDS = 60
+HANG_SECONDS = 120
 T = TypeVar("T")
 
 

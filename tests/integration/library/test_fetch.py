@@ -70,6 +70,8 @@ async def test_an_account_that_a_worker_runs_is_asked_and_never_connected_twice(
 async def test_a_worker_that_was_killed_is_not_asked_and_the_wait_for_its_lease_is_told(world, tmp_path):
     original = await _publish_split(world)
     out = tmp_path / "out"
+    # Longer than a busy machine takes to start the command.
+    world.settings["WORKER_LEASE__LEASE_SECS"] = "15"
     async with running_worker(world):
         pass
     assert await world.run("fetch", "1", "-o", str(out), "--json") == {"exit": 0}, _log(world)
