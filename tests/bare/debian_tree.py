@@ -127,10 +127,18 @@ def run_inside(tree: Path, command: list[str], output: IO[str]) -> int:
     ).returncode
 
 
+def mounted_in(tree: Path, mountinfo: str) -> list[Path]:
+    """What of the kernel's list of mounts lies in this tree."""
+    points = (Path(line.split()[4].replace("\\040", " ")) for line in mountinfo.splitlines())
+    return [point for point in points if point.is_relative_to(tree)]
+
+
 def _remove(tree: Path) -> None:
-    """Remove a tree, unless something is mounted in it."""
-    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    if busy := [mount for mount in mounts if f"{mount.split()[4]}/".startswith(f"{tree}/")]:
-        raise RuntimeError(f"something is mounted in {tree}, so it is not removed: {busy[0]}")
+    """Remove a tree, unless something is mounted in it: that would be emptied too, and may be this host's own."""
+    mounted = mounted_in(
+        tree, Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    )
+    if mounted:
+        raise RuntimeError(f"{mounted[0]} is mounted in {tree}, so that is not removed")
     if tree.exists():
         shutil.rmtree(tree)
