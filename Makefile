@@ -1,6 +1,6 @@
 # Archive Fleet. `make help` lists everything.
-SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
+SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 15))
+PYTHON ?= $(shell for each in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
   "$$each" -c '$(SUITABLE)' 2>/dev/null && echo "$$each" && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,25 +8,30 @@ STAMP := $(VENV)/.installed
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The locks name everything. Without --no-deps, pip resolves a dependency that has extras past its pin, to whatever is newest.
 PINNED := --require-hashes --no-deps
+# What a new Python may have no wheel for, and the fleet does without. Where there is a compiler it is built.
+CODECS := inflate64 pybcj pyppmd
+OPTIONAL := fast $(CODECS)
+WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
 # Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench soak clean
+.PHONY: help install demo test check format lock crash fuzz bench soak bare clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
-$(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.py $(wildcard worker/cipher/_*.[ch])
+$(STAMP): requirements/dev.txt $(OPTIONAL:%=requirements/%.txt) pyproject.toml hatch_build.py $(wildcard worker/cipher/_*.[ch])
 	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITABLE)' 2>/dev/null || \
-	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
+	  { echo "Python 3.11 to 3.15 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
 	$(PIP) $(PINNED) -r requirements/dev.txt
-	@$(PIP) $(PINNED) -r requirements/fast.txt 2>/dev/null || \
-	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path may be in use, see: worker doctor"
+	@for each in $(OPTIONAL); do \
+	  $(PIP) $(PINNED) $(WHEELS) -r requirements/$$each.txt 2>/dev/null || left="$$left $$(sed "s/==.*//;q" requirements/$$each.txt)"; done; \
+	  test -z "$$left" || echo "left out, having no wheel for this Python:$$left (see: worker doctor)"
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
@@ -46,10 +51,11 @@ format: install ## write the code the way check wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: install ## pin the dependencies anew (needs uv)
+lock: ## pin the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo "uv is needed to lock: pip install uv" >&2; exit 2; }
 	uv pip compile pyproject.toml $(LOCK) -o requirements/run.txt
-	uv pip compile pyproject.toml --extra embedded --group dev $(LOCK) -o requirements/dev.txt
+	uv pip compile pyproject.toml --extra embedded --group dev $(LOCK) $(CODECS:%=--no-emit-package %) -o requirements/dev.txt
+	for each in $(CODECS); do echo "$$each" | uv pip compile - -c requirements/run.txt $(LOCK) -o requirements/$$each.txt || exit; done
 	echo "tgcrypto>=1.2.5" | uv pip compile - $(LOCK) -o requirements/fast.txt
 	echo "hatchling>=1.27" | uv pip compile - $(LOCK) -o requirements/build.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
@@ -69,6 +75,9 @@ bench: install ## transfers side by side with other clients
 
 soak: install ## 3 GiB down and up, and the memory that takes
 	SOAK_MIB=3072 $(BIN)/python -m pytest -q tests/integration/telegram/test_memory.py
+
+bare: ## demo and tests on bare Debian systems, as root [SYSTEMS="trixie sid" QUICK=1 FRESH=1]
+	python3 tests/bare/bare.py $(if $(QUICK),--quick) $(if $(FRESH),--fresh) --jobs $(JOBS) $(SYSTEMS)
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

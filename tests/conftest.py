@@ -12,6 +12,7 @@ import pytest
 from postgres_server import COPYING_VARIABLE, LABEL_VARIABLE, URL_VARIABLE, open_server
 from sqlalchemy.engine import make_url
 
+import worker.archives.sevenzip_library  # noqa: F401 - so that tests may import py7zr, all of it or not
 from worker.store import migrations
 from worker.store.database import Database
 

@@ -30,7 +30,7 @@ def test_an_unsuitable_python_is_refused_with_what_to_do_and_nothing_is_made(tmp
     python.chmod(0o755)
     done = _make("install", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}")
     assert done.returncode != 0
-    assert "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=" in done.stderr
+    assert "Python 3.11 to 3.15 is needed. Try: make PYTHON=" in done.stderr
     assert not (tmp_path / "venv").exists()
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-import py7zr
-from py7zr.io import BytesIOFactory
-
 from worker.archives.rar_blocks import Kind
 from worker.archives.rar_packed import unpack_member
 from worker.archives.rar_volumes import blocks, volumes
 from worker.archives.sevenzip_contents import is_encrypted
+from worker.archives.sevenzip_library import BytesIOFactory, SevenZipFile
 from worker.archives.tar_listing import members
 from worker.archives.tar_streams import unpacked
 from worker.archives.zip_directory import records
@@ -115,7 +113,7 @@ class _Once:
 
 
 def _in_sevenzip(parts: Parts, limit: int) -> Iterator[_Candidate]:
-    archive = py7zr.SevenZipFile(parts.joined())
+    archive = SevenZipFile(parts.joined())
     folder, unpacked_before = None, 0
     for member in archive.files:
         size = member.uncompressed or 0

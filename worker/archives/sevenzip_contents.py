@@ -6,9 +6,11 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from py7zr.compressor import SevenZipDecompressor
-from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
-
+from worker.archives.sevenzip_library import (
+    PasswordRequired,
+    SevenZipDecompressor,
+    UnsupportedCompressionMethodError,
+)
 from worker.archives.sevenzip_start import START
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any
 
-import py7zr
-from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
-
 from worker.archives.sevenzip_contents import Folder, UnreadableError, folder_holds, folders, is_encrypted
+from worker.archives.sevenzip_library import PasswordRequired, SevenZipFile, UnsupportedCompressionMethodError
 from worker.archives.sevenzip_start import START, BadSevenZipError, StartHeader, header_holds, start_header
 from worker.domain.listing import Entry, Mark, Unchecked
 
@@ -33,7 +31,7 @@ def list_sevenzip(parts: Parts, sink: Sink) -> Callable[[Budget], None]:
     if not header_holds(file, header):
         raise BadSevenZipError("the header is cut off or does not match its checksum")
     try:
-        archive = py7zr.SevenZipFile(file)
+        archive = SevenZipFile(file)
     except PasswordRequired:
         sink.mark(Mark.ENCRYPTED)
         sink.mark(Mark.ENCRYPTED_NAMES, "the listing itself is encrypted")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import py7zr
-from py7zr.exceptions import PasswordRequired, UnsupportedCompressionMethodError
-
 from worker.archives.sevenzip_contents import UnreadableError, folder_holds, folders
+from worker.archives.sevenzip_library import PasswordRequired, SevenZipFile, UnsupportedCompressionMethodError
 from worker.archives.sevenzip_start import START, BadSevenZipError, StartHeader, header_holds, start_header
 from worker.archives.whole import NotWholeError, PartEvidence, Proof
 from worker.domain.archive_name import Scheme
@@ -57,7 +55,7 @@ def _adds_up(parts: Parts, header: StartHeader, following: int) -> None:
 def _contents_in_place(file: RangeFile, evidence: PartEvidence, budget: Budget) -> None:
     """Slices carry nothing of their own: only unpacking what lies in them can tell whose they are."""
     try:
-        archive = py7zr.SevenZipFile(file)
+        archive = SevenZipFile(file)
     except (PasswordRequired, UnsupportedCompressionMethodError):
         return
     for folder in sorted(folders(archive), key=lambda folder: folder.length):

@@ -8,13 +8,9 @@ import lzma
 from typing import IO, TYPE_CHECKING, cast
 
 from worker.archives.sniff import ZSTD_SKIPPED
+from worker.archives.zstd_library import zstd
 from worker.domain.archive_name import ArchiveFormat
 from worker.domain.listing import Mark, Unchecked
-
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # Python 3.14 and later
-except ImportError:
-    from backports import zstd
 
 if TYPE_CHECKING:
     from worker.archives.sink import Sink

@@ -7,10 +7,7 @@ import lzma
 import zlib
 from typing import TYPE_CHECKING, Protocol
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # Python 3.14 and later
-except ImportError:
-    from backports import zstd
+from worker.archives.zstd_library import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

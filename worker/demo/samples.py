@@ -9,9 +9,9 @@ import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import py7zr
 from PIL import Image
 
+from worker.archives.sevenzip_library import SevenZipFile
 from worker.demo.rar_volumes import rar_volumes
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _damaged_zip() -> dict[str, bytes]:
 
 def _sevenzip(title: str, kilobytes: int, password: str | None = None) -> bytes:
     made = io.BytesIO()
-    with py7zr.SevenZipFile(made, "w", password=password, header_encryption=password is not None) as archive:
+    with SevenZipFile(made, "w", password=password, header_encryption=password is not None) as archive:
         for name, data in _tree(title, kilobytes).items():
             archive.writestr(data, name)
     return made.getvalue()

@@ -14,3 +14,8 @@ A packet goes ``connection`` → ``inbound`` → ``dispatch`` → a handler, its
 ``shaping`` how slowly everything passes; ``render`` shows rows as one account sees them, ``news`` tells
 others.
 """
+
+import logging
+
+# Without tgcrypto the library warns of a slow cipher at its import; the server uses ``worker.cipher``.
+logging.getLogger("pyrogram.crypto.aes").setLevel(logging.ERROR)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from worker.store.server_facts import read_server_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from worker.store.server_facts import ServerFacts
 
 _MAX_CLOCK_SKEW_SECONDS = 2.0
+_COMPILE = "install a C compiler"
 _TOOLS = ("unrar", "unar", "7z", "7zz", "bsdtar")
 
 
@@ -81,8 +82,9 @@ def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
 
 
 async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
-    """Disk, AES and helpful programs of this machine."""
-    # The Telegram library takes a second to import; a wrong address should be told at once.
+    """Disk, AES, decoders and helpful programs of this machine."""
+    # The libraries take a second to import; a wrong address should be told at once.
+    from worker.archives.sevenzip_library import UNREADABLE  # noqa: PLC0415
     from worker.telegram.aes_backend import measure_aes_backend  # noqa: PLC0415
 
     backend = await asyncio.to_thread(measure_aes_backend)
@@ -93,9 +95,19 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
             "aes",
             Verdict.WARNING,
             f"{speed}: the slow path is in use",
-            "install a C compiler, then: make install",
+            f"{_COMPILE}, then: make clean install",
         )
-    return [_check_disk(data_dir, min_free_mib), aes, _check_tools()]
+    return [_check_disk(data_dir, min_free_mib), aes, judge_decoders(UNREADABLE), _check_tools()]
+
+
+def judge_decoders(unreadable: Sequence[str]) -> Check:
+    """What it means that the decoders of these methods of 7z are not installed."""
+    if not unreadable:
+        return Check("7z", Verdict.OK, "every method is unpacked")
+    detail = f"{', '.join(unreadable)}: members are listed, but not unpacked to check or preview them"
+    return Check(
+        "7z", Verdict.WARNING, detail, f"{_COMPILE} and the headers of Python, then: make clean install"
+    )
 
 
 def _check_disk(data_dir: Path, min_free_mib: int) -> Check:

@@ -3,3 +3,8 @@
 Nothing above this package sees a class of the library. Every call has a deadline, every error is mapped to
 the classes in ``worker.errors``, and the library never retries by itself.
 """
+
+import logging
+
+# Without tgcrypto the library warns of a slow cipher at its import; ``aes_backend`` puts ours in its place.
+logging.getLogger("pyrogram.crypto.aes").setLevel(logging.ERROR)

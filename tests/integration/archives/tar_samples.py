@@ -5,13 +5,11 @@ import gzip
 import io
 import lzma
 import struct
-import sys
 import tarfile
-from importlib import import_module
 
 from sample_registry import GIB, TREE, Sample, run_tool, sample, with_folders, write_files
 
-zstd = import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+from worker.archives.zstd_library import zstd
 
 
 def tar_bytes(tree=None, form=tarfile.GNU_FORMAT):

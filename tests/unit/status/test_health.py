@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from worker.cipher import ige
-from worker.status.health import Verdict, check_host, judge_server
+from worker.status.health import Verdict, check_host, judge_decoders, judge_server
 from worker.store.server_facts import ServerFacts
 
 _GOOD = ServerFacts(
@@ -53,7 +53,7 @@ def test_a_wrong_clock_is_only_a_warning_because_the_fleet_uses_the_databases(lo
 
 
 async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_path):
-    disk, aes, tools = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
+    disk, aes, _, tools = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
     assert disk.verdict is Verdict.FAILURE
     assert "WORKER_DATA_DIR" in disk.remedy
     assert "MB/s" in aes.detail
@@ -62,12 +62,20 @@ async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_pa
 
 async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
     (tmp_path / "file").touch(mode=0o400)
-    disk, _, _ = await check_host(tmp_path / "file" / "data", min_free_mib=0)
+    disk, *_ = await check_host(tmp_path / "file" / "data", min_free_mib=0)
     assert disk.verdict is Verdict.FAILURE
 
 
 async def test_the_slow_aes_path_is_a_warning_that_names_itself(tmp_path, monkeypatch):
     monkeypatch.setattr(ige, "_backend", ige.available()["openssl"])
-    _, aes, _ = await check_host(tmp_path, min_free_mib=0)
+    _, aes, *_ = await check_host(tmp_path, min_free_mib=0)
     assert aes.verdict is Verdict.WARNING
     assert "the slow path is in use" in aes.detail
+
+
+def test_a_decoder_that_is_not_installed_is_a_warning_with_a_remedy():
+    check = judge_decoders(["PPMd", "Deflate64"])
+    assert check.verdict is Verdict.WARNING
+    assert check.detail.startswith("PPMd, Deflate64: members are listed")
+    assert "make clean install" in check.remedy
+    assert judge_decoders([]).verdict is Verdict.OK

@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - the loop comes first
 """Pyrogram or Kurigram, as installed, walks through what a client does, by its high-level methods alone.
 
 Takes one JSON object as its argument and prints one with what it saw.
@@ -10,6 +11,10 @@ import os
 import sys
 from base64 import b64decode
 from pathlib import Path
+
+# Pyrogram asks for the loop when it is imported; from Python 3.14 on there is none unless somebody sets one.
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
 
 import pyrogram
 from pyrogram import Client, enums, errors, filters
@@ -119,6 +124,4 @@ async def walk(given: dict) -> dict:
 
 
 if __name__ == "__main__":
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
     sys.stdout.write(json.dumps(loop.run_until_complete(walk(json.loads(sys.argv[1])))))
