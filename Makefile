@@ -12,7 +12,7 @@ PINNED := --require-hashes --no-deps
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench soak clean
+.PHONY: help install demo test check format lock dist crash fuzz bench soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ lock: install ## pin the dependencies anew (needs uv)
 	echo "tgcrypto>=1.2.5" | uv pip compile - $(LOCK) -o requirements/fast.txt
 	echo "hatchling>=1.27" | uv pip compile - $(LOCK) -o requirements/build.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
+
+dist: install ## sdist and wheel into dist/, tried out in an environment of their own
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t sdist
+	$(PIP) wheel --no-index --no-deps --no-build-isolation --no-cache-dir --wheel-dir dist dist/*.tar.gz
+	DIST=$(CURDIR)/dist $(BIN)/python -m pytest -q tests/integration/release
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
 	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \
