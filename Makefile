@@ -57,7 +57,7 @@ LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url 
 dist: install ## sdist and wheel into dist/, tried out in an environment of their own
 	rm -rf dist
 	$(BIN)/python -m hatchling build -t sdist
-	$(PIP) wheel --no-index --no-deps --no-build-isolation --no-cache-dir --wheel-dir dist dist/*.tar.gz
+	$(BIN)/python -m pip --quiet --disable-pip-version-check wheel --no-index --no-deps --no-build-isolation --no-cache-dir --wheel-dir dist dist/*.tar.gz
 	DIST=$(CURDIR)/dist $(BIN)/python -m pytest -q tests/integration/release
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
