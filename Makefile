@@ -16,7 +16,7 @@ WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench soak bare clean
+.PHONY: help install demo test check format lock dist crash fuzz bench soak bare clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,12 @@ lock: ## pin the dependencies anew (needs uv)
 	echo "tgcrypto>=1.2.5" | uv pip compile - $(LOCK) -o requirements/fast.txt
 	echo "hatchling>=1.27" | uv pip compile - $(LOCK) -o requirements/build.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
+
+dist: install ## sdist and wheel into dist/, tried out in an environment of their own
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t sdist
+	$(BIN)/python -m pip --quiet --disable-pip-version-check wheel --no-index --no-deps --no-build-isolation --no-cache-dir --wheel-dir dist dist/*.tar.gz
+	DIST=$(CURDIR)/dist $(BIN)/python -m pytest -q tests/integration/release
 
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
 	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \

@@ -1,37 +1,67 @@
-"""Compiles the extension while the package is built or installed, where there is a compiler.
+"""What the build adds to the sources: the compiled extension where there is a compiler, and the commit.
 
-Without one, or for a processor that the source does not know, the package is complete all the same: the
-worker falls back to tgcrypto, and `worker doctor` says which cipher is in use. `python hatch_build.py`
+Without a compiler, or for a processor that the source does not know, the package is complete all the same:
+the worker falls back to tgcrypto, and `worker doctor` says which cipher is in use. `python hatch_build.py`
 compiles in place.
+
+Where the sources come without git, as into an image, `ARCHIVE_FLEET_COMMIT` names the commit.
 """
 
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import sys_tags
 
 SOURCE = Path("worker/cipher/_ige.c")
 # The stable ABI of 3.11: one library serves every Python from there on.
 LIBRARY = Path("worker/cipher/_ige.abi3.so")
+TAG = "cp311-abi3"
 FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 
-class ExtensionHook(BuildHookInterface):  # type: ignore[type-arg] # hatchling fills it in
-    """Adds the library to the package if it could be made."""
+class ReleaseHook(BuildHookInterface):  # type: ignore[type-arg] # hatchling fills it in
+    """Adds the library to the package if it could be made, and the commit if it is known."""
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        if compile_extension(root):
+        # Installed in place, the package is the checkout, and git knows more than a file would.
+        if version != "editable":
+            self._write_commit(root, build_data)
+        if self.target_name == "wheel" and compile_extension(root):
             build_data["force_include"][str(root / LIBRARY)] = LIBRARY.as_posix()
             build_data["pure_python"] = False
-            build_data["infer_tag"] = True
+            build_data["tag"] = f"{TAG}-{platform()}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        if folder := getattr(self, "_folder", None):
+            shutil.rmtree(folder)
+
+    def _write_commit(self, root: Path, build_data: dict[str, Any]) -> None:
+        release = runpy.run_path(str(root / "worker/release.py"))
+        commit = os.environ.get("ARCHIVE_FLEET_COMMIT") or release["commit"](root / "worker")
+        if commit == release["UNKNOWN"]:
+            return
+        # Not beside the sources, where it would outlive this build and this commit.
+        self._folder = Path(tempfile.mkdtemp())
+        written = self._folder / release["FILE"]
+        written.write_text(f"{commit}\n", encoding="ascii")
+        build_data["force_include"][str(written)] = f"worker/{release['FILE']}"
+
+
+def platform() -> str:
+    """This machine's own; that the library suits any older one that pip would name nobody has checked."""
+    platforms = (tag.platform for tag in sys_tags())
+    return next(each for each in platforms if "manylinux" not in each and "musllinux" not in each)
 
 
 def compile_extension(root: Path) -> bool:

@@ -58,3 +58,10 @@ def test_the_locks_are_installed_as_they_stand_and_nothing_is_resolved_past_them
     installs = re.findall(r"^.*-r requirements/.*$", makefile + dockerfile, re.MULTILINE)
     assert len(installs) >= 5
     assert all("$(PINNED)" in line or "--require-hashes --no-deps" in line for line in installs)
+
+
+def test_the_hooks_of_git_are_the_parts_of_make_check():
+    hooks = re.findall(r"entry: (.*)$", (_ROOT / ".pre-commit-config.yaml").read_text(), re.MULTILINE)
+    planned = _make("--no-print-directory", "-n", "check").stdout.splitlines()
+    assert planned[-len(hooks) :] == hooks
+    assert len(hooks) == 4

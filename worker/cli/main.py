@@ -8,6 +8,7 @@ import importlib
 import click
 
 from worker import __version__
+from worker.release import commit
 
 # Each command's module is imported when it is asked for: the Telegram library alone takes a second. The
 # lines are those of the commands themselves; a test compares them.
@@ -62,10 +63,24 @@ def _load(name: str) -> click.Command:
     return command
 
 
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's
+    # Asked for only here: in a checkout it is git that answers.
+    if value and not ctx.resilient_parsing:
+        click.echo(f"archive-fleet {__version__} ({commit()})")
+        ctx.exit()
+
+
 @click.group(
     cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(__version__, prog_name="archive-fleet")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and its commit, and exit.",
+)
 def cli() -> None:
     """Publish every archive of many Telegram channels exactly once.
 
