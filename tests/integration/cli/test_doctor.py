@@ -24,6 +24,7 @@ _CHECKS = [
     "clock",
     "disk",
     "aes",
+    "7z",
     "tools",
     "secret key",
     "accounts",
