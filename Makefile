@@ -27,7 +27,7 @@ $(STAMP): requirements/dev.txt $(OPTIONAL:%=requirements/%.txt) pyproject.toml h
 	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITABLE)' 2>/dev/null || \
 	  { echo "Python 3.11 to 3.15 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
-	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
+	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install $(notdir $(PYTHON))-venv)" >&2; exit 2; }
 	$(PIP) $(PINNED) -r requirements/dev.txt
 	@for each in $(OPTIONAL); do \
 	  $(PIP) $(PINNED) $(WHEELS) -r requirements/$$each.txt 2>/dev/null || left="$$left $$(sed "s/==.*//;q" requirements/$$each.txt)"; done; \
