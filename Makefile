@@ -24,10 +24,12 @@ $(STAMP): requirements/dev.txt requirements/fast.txt pyproject.toml hatch_build.
 	  { echo "Python 3.11, 3.12 or 3.13 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; exit 2; }
-	$(PIP) $(PINNED) -r requirements/dev.txt
+	@echo "installing into $(VENV) what requirements/dev.txt pins (a minute or so)"
+	@$(PIP) $(PINNED) -r requirements/dev.txt
 	@$(PIP) $(PINNED) -r requirements/fast.txt 2>/dev/null || \
-	  echo "tgcrypto could not be installed (no wheel and no compiler): the slow AES path may be in use, see: worker doctor"
-	$(PIP) --no-deps --no-build-isolation -e .
+	  printf '%s\n' "tgcrypto could not be installed (no wheel and no compiler):" \
+	    "the slow AES path may be in use, see: $(BIN)/worker doctor"
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
 demo: install ## the whole product on an embedded PostgreSQL and a loopback Telegram
