@@ -28,11 +28,12 @@ $(STAMP): requirements/dev.txt $(OPTIONAL:%=requirements/%.txt) pyproject.toml h
 	  { echo "Python 3.11 to 3.15 is needed. Try: make PYTHON=/path/to/python3.11 install" >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment (on Debian: apt install $(notdir $(PYTHON))-venv)" >&2; exit 2; }
-	$(PIP) $(PINNED) -r requirements/dev.txt
+	@echo "installing into $(VENV) what requirements/dev.txt pins (a minute or so)"
+	@$(PIP) $(PINNED) -r requirements/dev.txt
 	@for each in $(OPTIONAL); do \
 	  $(PIP) $(PINNED) $(WHEELS) -r requirements/$$each.txt 2>/dev/null || left="$$left $$(sed "s/==.*//;q" requirements/$$each.txt)"; done; \
-	  test -z "$$left" || echo "left out, having no wheel for this Python:$$left (see: worker doctor)"
-	$(PIP) --no-deps --no-build-isolation -e .
+	  test -z "$$left" || printf '%s\n' "left out, having no wheel for this Python:$$left" "(see: $(BIN)/worker doctor)"
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
 demo: install ## the whole product on an embedded PostgreSQL and a loopback Telegram

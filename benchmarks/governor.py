@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from worker.clock import SystemClock
 from worker.config.settings import Settings
-from worker.demo.run import demo_settings
-from worker.demo.stage import CODE, open_telegram
+from worker.demo.telegram import CODE, open_telegram
+from worker.demo.world import demo_settings
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.setup import Login, log_in
@@ -171,16 +171,15 @@ class Bench:
 
 async def run(folder: Path, url: str, mib: int, rounds: int) -> int:
     database = Database(url)
-    async with open_telegram(folder / "telegram") as telegram:
+    with open_telegram(folder) as telegram:
         await telegram.admin.create_account(PHONE, "Ada")
         made = await telegram.admin.create_channel("Files", admins=[PHONE])
         path = folder / "file.bin"
         with path.open("wb") as file:
             file.truncate(mib * MIB)
         posted = await telegram.admin.post_document(made["channel_id"], path, path.name)
-        bench = Bench(
-            demo_settings(folder, telegram), database, made["channel_id"], posted["message_id"], mib
-        )
+        settings = demo_settings(folder).settings
+        bench = Bench(settings, database, made["channel_id"], posted["message_id"], mib)
         await bench.log_in()
         governed, free, durations = [], [], []
         for number in range(rounds):

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from worker.clock import SystemClock
 from worker.config.settings import FleetSettings, Settings
-from worker.demo.stage import CODE, Telegram, open_telegram
+from worker.demo.telegram import CODE, Telegram, open_telegram
 from worker.fleet.governance import open_governance
 from worker.fleet.process import telegram_server
 from worker.fleet.setup import Login, log_in
@@ -173,7 +173,7 @@ def start(phone: str, env: dict[str, str], folder: Path) -> subprocess.Popen[byt
 
 
 async def work(address: str, home: Path, archives: list[Path], phones: tuple[str, ...], sets: int) -> Cost:
-    async with open_telegram(home / "telegram") as telegram:
+    with open_telegram(home) as telegram:
         await prepare(telegram, address, archives)
         env = environment(telegram, address, home / "data") | {"WORKER_FLEET__SETS_IN_FLIGHT": str(sets)}
         workers = [start(phone, env, home) for phone in phones]

@@ -1,12 +1,14 @@
 """The ``worker`` command as a person runs it: a process of its own, with an environment of its own."""
 
 import asyncio
+import codecs
 import contextlib
 import os
 import re
 import select
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,29 +62,51 @@ async def installed_worker(*arguments: str, cwd: Path = Path("/"), **settings: o
 
 def worker_at_a_terminal(*arguments: str, answers: tuple[str, ...] = (), **settings: object) -> Ended:
     """Run ``worker`` in a terminal of its own, type an answer at each question, and return what was shown."""
+    asked = 0
+
+    def answer(shown: str) -> str:
+        nonlocal asked
+        if asked == len(answers) or len(_QUESTION.findall(shown)) <= asked:
+            return ""
+        asked += 1
+        return answers[asked - 1]
+
+    environment = _environment(settings) | {"TERM": "dumb"}
+    return _at_a_terminal(arguments, environment, Path("/"), answer)
+
+
+def worker_on_a_screen(*arguments: str, cwd: Path, interrupt_at: str = "", columns: int = 80) -> Ended:
+    """Run ``worker`` on a screen of that width; Ctrl-C is pressed once it has shown ``interrupt_at``."""
+    keys = ["\x03"] if interrupt_at else []
+
+    def press(shown: str) -> str:
+        return keys.pop() if keys and interrupt_at in shown else ""
+
+    environment = _environment({}) | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "24"}
+    return _at_a_terminal(arguments, environment, cwd, press)
+
+
+def _at_a_terminal(
+    arguments: tuple[str, ...], environment: dict[str, str], cwd: Path, typed: Callable[[str], str]
+) -> Ended:
     terminal, inside = os.openpty()
     process = fork_server().start(
-        *("worker", *arguments),
-        env=_environment(settings) | {"TERM": "dumb"},
-        cwd=Path("/"),
-        streams=(inside, inside, inside),
-        terminal=True,
+        *("worker", *arguments), env=environment, cwd=cwd, streams=(inside, inside, inside), terminal=True
     )
     os.close(inside)
-    shown = _converse(terminal, list(answers))
+    shown = _converse(terminal, typed)
     os.close(terminal)
     return Ended(_code(process.wait()), shown, "")
 
 
-def _converse(terminal: int, answers: list[str]) -> str:
-    shown, asked = "", 0
+def _converse(terminal: int, typed: Callable[[str], str]) -> str:
+    """What is shown until the end, while ``typed`` says what a person types at what they see."""
+    decoder, shown = codecs.getincrementaldecoder("utf-8")(), ""
     # Reading from a terminal that nobody has open any more is an error.
     with contextlib.suppress(OSError):
         while select.select([terminal], [], [], 60)[0]:
-            shown += os.read(terminal, 4096).decode()
-            if answers and len(_QUESTION.findall(shown)) > asked:
-                asked += 1
-                os.write(terminal, answers.pop(0).encode())
+            shown += decoder.decode(os.read(terminal, 4096))
+            os.write(terminal, typed(shown).encode())
     return shown.replace("\r", "")
 
 

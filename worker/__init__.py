@@ -2,7 +2,7 @@
 
 The layers, from the top: ``cli`` and ``web``; ``demo``; ``fleet``; ``recovery``; ``pipeline``; ``status``;
 then ``telegram``, ``store``, ``archives``, ``workspace`` and ``flow`` side by side; ``config``, ``log``,
-``clock``, ``faults`` and ``release``; ``domain``; ``errors``. A layer imports only what is below it.
+``clock``, ``faults``, ``release`` and ``signals``; ``domain``; ``errors``. A layer imports only what is below it.
 ``sandbox`` stands beside them all.
 """
 

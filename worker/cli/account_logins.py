@@ -36,22 +36,22 @@ async def log_in_all(
     phones = list(dict.fromkeys(phones))
     if proxy not in (None, _NO_PROXY):
         parse_proxy(proxy)
-    async with (
-        database(place.address) as opened_database,
-        open_governance(opened_database, settings.rate_limits, SystemClock()) as governance,
-    ):
-        login = Login(
-            opened_database,
-            open_sealer(settings),
-            telegram_server(settings),
-            governance,
-            settings.telegram.call_timeout_secs,
-            tries=answers.tries,
-            tell=click.echo,
-        )
-        ended = await asyncio.gather(
-            *(_log_in(login, phone, answers, proxy, again=again) for phone in phones), return_exceptions=True
-        )
+    with place.telegram():
+        async with (
+            database(place.address) as opened_database,
+            open_governance(opened_database, settings.rate_limits, SystemClock()) as governance,
+        ):
+            login = Login(
+                opened_database,
+                open_sealer(settings),
+                telegram_server(settings),
+                governance,
+                settings.telegram.call_timeout_secs,
+                tries=answers.tries,
+                tell=click.echo,
+            )
+            logins = (_log_in(login, phone, answers, proxy, again=again) for phone in phones)
+            ended = await asyncio.gather(*logins, return_exceptions=True)
     _report(phones, ended)
 
 

@@ -12,11 +12,11 @@ from worker.cli.account_answers import Answers, asked_number, file_option, phone
 from worker.cli.account_logins import log_in_all
 from worker.cli.account_table import details, row, table
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.processes import process_at
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.departure import remove_account
 from worker.fleet.key_rotation import rotate_key
-from worker.fleet.process import open_process
 from worker.store import accounts as store
 from worker.store import roster
 
@@ -228,10 +228,7 @@ async def _change(
 
 
 async def _remove(place: Opened, account: Account) -> bool:
-    async with (
-        database(place.address) as opened_database,
-        open_process(place.settings, opened_database) as process,
-    ):
+    async with process_at(place) as process:
         return await remove_account(process, account)
 
 

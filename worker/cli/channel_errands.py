@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.errand import shown
-from worker.cli.opening import Opened, database, person
+from worker.cli.opening import person
+from worker.cli.processes import process_at
 from worker.domain.channel_name import ChannelName, NamedBy
 from worker.domain.phone import international
 from worker.errors import FleetError, UserError
 from worker.fleet.asking import Wish, fulfil
-from worker.fleet.process import open_process
 from worker.store.accounts import Account, ready_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from worker.cli.opening import Opened
 
 
 async def discover_all(place: Opened) -> list[dict[str, Any]]:
@@ -44,11 +46,8 @@ async def _by_each(place: Opened, wish: Wish, phones: Sequence[str]) -> list[tup
     """One account that cannot do it is told of and keeps no other from doing it."""
     done: list[tuple[int, dict[str, Any]]] = []
     failures: list[FleetError] = []
-    async with (
-        database(place.address) as opened_database,
-        open_process(place.settings, opened_database) as process,
-    ):
-        chosen = _chosen(await ready_accounts(opened_database), phones)
+    async with process_at(place) as process:
+        chosen = _chosen(await ready_accounts(process.database), phones)
         for account in chosen:
             try:
                 with shown(quiet=False, of_bytes=False) as counter:

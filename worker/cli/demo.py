@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,52 +13,25 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
-from rich.text import Text
 
 from worker import log
+from worker.cli.calling import program, shown_path
+from worker.cli.demo_display import display
+from worker.cli.demo_report import report
+from worker.cli.fitting import wrapped
 from worker.cli.opening import database, readable_errors
-from worker.config.load import load
-from worker.demo.run import SEARCH, DemoResult, run_demo
+from worker.demo.run import DemoResult, DemoStoppedError, run_demo
+from worker.demo.world import demo_folder, log_file, opened_log, sole_demo
 from worker.errors import FleetError
-from worker.pipeline.deps import Silent
-from worker.status.wording import plain
+from worker.signals import leaving_in_order
 from worker.store import migrations
 from worker.store.embedded import open_cluster
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from collections.abc import Iterator
 
+    from worker.cli.demo_display import Lines, Scene
     from worker.store.overview import SetOutcome
-
-_STYLES = {
-    "indexed": "green",
-    "duplicate": "cyan",
-    "failed": "red",
-    "ready": "yellow",
-    "collecting": "yellow",
-    "skipped": "magenta",
-}
-
-
-class _Bars(Silent):
-    """One line per set in flight."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
-
-    def bytes_moved(self, set_name: str, step: str, done: int, total: int) -> None:
-        if set_name not in self._tasks:
-            self._tasks[set_name] = self._progress.add_task(set_name, total=total, step=step)
-        self._progress.update(self._tasks[set_name], completed=done, total=total, step=step)
-
-    def set_ended(self, set_name: str, outcome: str) -> None:
-        task = self._tasks.pop(set_name, None)
-        if task is not None:
-            self._progress.remove_task(task)
-        self._progress.console.print(f"  {outcome:<10} {set_name}", highlight=False)
 
 
 @click.command()
@@ -64,24 +39,33 @@ class _Bars(Silent):
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the demo keeps its database and its Telegram.  [default: demo in the data folder]",
+    help="Where the demo keeps its database and its Telegram.  [default: .worker/demo here, if `make demo`"
+    " made it; else demo in the data folder]",
 )
 def demo(*, as_json: bool, state: Path | None) -> None:
     """Run the main job on an embedded PostgreSQL and a loopback Telegram.
 
-    It keeps to a folder of its own and touches nothing else.
+    It keeps to a folder of its own and touches nothing else. Run it again, and there is nothing left to do.
+    After it, every command works in its world with `worker --demo`.
 
     \b
     Examples:
       worker demo
-      worker demo --json
+      worker demo --json | jq .ledger
+      worker --demo status
+      worker --demo packages list
+      worker --demo fetch 1 -o restored
     """
-    with readable_errors():
-        folder = (state or load().settings.data_dir / "demo").absolute()
-        log.configure("warning")
-        with open_cluster(folder) as address:
-            migrations.upgrade(address)
-            result = asyncio.run(_run(address, folder, quiet=as_json))
+    with readable_errors(), leaving_in_order():
+        folder = demo_folder(state)
+        console = Console(stderr=True)
+        try:
+            with display(console, only_told=as_json) as audience:
+                result = _perform(folder, audience)
+        except (KeyboardInterrupt, DemoStoppedError):
+            for line in _stopped(audience, folder, console.width):
+                click.echo(line, err=True)
+            sys.exit(130)
         if as_json:
             click.echo(json.dumps(_document(result), indent=2))
         else:
@@ -90,26 +74,26 @@ def demo(*, as_json: bool, state: Path | None) -> None:
             raise FleetError("the ledger disagrees", remedy=f"look at {folder}, and please report this")
 
 
-async def _run(address: str, folder: Path, *, quiet: bool) -> DemoResult:
-    console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
-    columns = (
-        TextColumn("{task.fields[step]:<7}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TextColumn("{task.description}"),
-    )
+def _perform(folder: Path, audience: Scene | Lines) -> DemoResult:
+    audience.act("starting the database")
+    with open_cluster(folder) as address, sole_demo(folder), opened_log(folder) as stream:
+        log.configure("info", "json", stream)
+        migrations.upgrade(address)
+        return asyncio.run(_run(address, folder, audience))
+
+
+async def _run(address: str, folder: Path, audience: Scene | Lines) -> DemoResult:
     async with database(address) as opened_database:
-        with Progress(*columns, console=console, transient=True) as progress:
-            return await run_demo(folder, opened_database, _Bars(progress), lambda what: _tell(console, what))
+        return await run_demo(folder, opened_database, audience)
 
 
-def _tell(console: Console, what: str) -> None:
-    """Above the bars, or as a plain line where there are none."""
-    if console.quiet:
-        click.echo(what, err=True)
-    else:
-        console.print(f"  {what}", highlight=False)
+def _stopped(audience: Scene | Lines, folder: Path, width: int) -> Iterator[str]:
+    """What was kept, and how to go on."""
+    so_far = f"{audience.done} of {audience.of} archives are dealt with, and " if audience.of else ""
+    yield from wrapped(f"Stopped: {so_far}all that was done is kept in {shown_path(folder)}", width)
+    option = "" if demo_folder(None) == folder else f" --state {shlex.quote(shown_path(folder))}"
+    yield "Go on with:"
+    yield f"  {program()} demo{option}"
 
 
 def _document(result: DemoResult) -> dict[str, object]:
@@ -135,50 +119,38 @@ def _reason(outcome: SetOutcome) -> dict[str, str | None]:
 
 def _print(result: DemoResult, folder: Path) -> None:
     console = Console()
-    table = Table("archive", "channel", "size", "what became of it", box=None, header_style="bold")
-    for outcome in result.outcomes:
-        style = _STYLES.get(outcome.state, "")
-        size = f"{outcome.size / 1e6:.1f} MB"
-        table.add_row(Text(outcome.name), Text(outcome.channel), size, Text(_fate(outcome), style=style))
-    console.print(table)
-    if result.new:
-        console.print(
-            f"\n{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
-            f" {result.bytes_moved / 1e6:.1f} MB moved in {result.seconds:.1f} s,"
-            f" {result.bytes_avoided / 1e6:.1f} MB avoided"
-        )
-    else:
-        console.print("\nNothing to do: every archive was dealt with before.")
-    console.print(f"\nWhich of them hold {SEARCH}? Among others:", highlight=False)
-    for found in result.found:
-        inside = ", ".join(plain(path) for path in found.paths)
-        console.print(f"  {plain(found.package.name)}: {inside}", highlight=False)
-    ledger = result.ledger
-    console.print(
-        f"\nThe server's own ledger: {ledger.unique_contents} contents belong at the destination,"
-        f" {ledger.message_sets} are there whole; {ledger.doubled} doubled, {ledger.lost} lost,"
-        f" {ledger.unexpected} unexpected."
+    written = io.StringIO()
+    # In one piece: whoever reads the first lines only, such as `head`, has got all of it by then.
+    paper = Console(
+        file=written,
+        width=console.width,
+        force_terminal=console.is_terminal,
+        color_system=console.color_system,  # type: ignore[arg-type] # its own answer
+        soft_wrap=True,
+        highlight=False,
     )
-    console.print("\nRun it again, and there is nothing left to do. Look around:")
-    # As it was called: after `make demo` that is a path, and nothing on PATH.
-    program = sys.argv[0] if sys.argv[0].endswith("/worker") else "worker"
-    for command in (f"packages search {SEARCH}", "sets list", "status"):
-        console.print(f"  WORKER_DATA_DIR={folder} {program} {command}", soft_wrap=True, highlight=False)
-    console.print(
-        "Next: `worker doctor` for your own set-up, docs/guide.md for the way to your own channels."
-    )
+    for line in report(result, _commands(result, folder), shown_path(log_file(folder)), console.width):
+        paper.print(line)
+    click.echo(written.getvalue(), nl=False)
 
 
-def _fate(outcome: SetOutcome) -> str:
-    """One phrase: how it ended, as what, and what is special about it."""
-    if outcome.package_id is None:
-        return f"{outcome.state}: {outcome.reason}" if outcome.reason else outcome.state
-    if outcome.state == "duplicate":
-        return f"duplicate of package {outcome.package_id}"
-    told = [f"{outcome.file_count} files"] if outcome.file_count else []
-    if outcome.is_split:
-        told.append(f"split into {outcome.message_count}")
-    elif outcome.part_count > 1:
-        told.append(f"{outcome.part_count} parts")
-    told += outcome.marks or []
-    return f"{outcome.state}, package {outcome.package_id}" + (f" ({', '.join(told)})" if told else "")
+def _commands(result: DemoResult, folder: Path) -> list[str]:
+    """Three that work as they stand, from the folder in which this was called."""
+    usual = demo_folder(None) == folder
+    called = f"{program()} " + ("--demo" if usual else f"--demo-state {shlex.quote(shown_path(folder))}")
+    # One that was split comes back in one piece.
+    published = result.in_state("indexed", "published")
+    chosen = max(published, key=lambda outcome: outcome.is_split, default=None)
+    commands = [f"{called} status", f"{called} packages list"]
+    if chosen is not None:
+        commands.append(f"{called} fetch {chosen.package_id} -o {_unused_folder()}")
+    return commands
+
+
+def _unused_folder() -> str:
+    """A second run's command should work beside the first one's."""
+    number, name = 1, "restored"
+    while Path(name).exists():
+        number += 1
+        name = f"restored-{number}"
+    return name

@@ -18,14 +18,16 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from worker.cli.opening import Opened, database
-from worker.fleet.asking import Wish, fulfil
-from worker.fleet.process import open_process
+from worker.cli.processes import process_at
+from worker.fleet.asking import fulfil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.progress import ProgressColumn
+
+    from worker.cli.opening import Opened
+    from worker.fleet.asking import Wish
 
 
 class ShownCounter:
@@ -71,8 +73,5 @@ def do_errand(place: Opened, wish: Wish, counter: ShownCounter) -> dict[str, Any
 
 
 async def _do(place: Opened, wish: Wish, counter: ShownCounter) -> dict[str, Any]:
-    async with (
-        database(place.address) as opened_database,
-        open_process(place.settings, opened_database) as process,
-    ):
+    async with process_at(place) as process:
         return await fulfil(process, wish, counter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from pathlib import Path
 
 import click
 
@@ -31,6 +32,8 @@ COMMANDS = {
     "doctor": "Check whether the fleet could run here, and print every setting and where it came from.",
     "sandbox": "Run a real MTProto server on 127.0.0.1 until SIGTERM.",
 }
+# They read no settings and open no database.
+_WITHOUT_WORLD = {"demo", "archives", "sandbox"}
 
 
 class LazyCommands(click.Group):
@@ -57,6 +60,9 @@ def _load(name: str) -> click.Command:
     gc.disable()
     try:
         command: click.Command = getattr(importlib.import_module(f"worker.cli.{name}"), name)
+    except KeyboardInterrupt:
+        # It takes a second or two, and click would call it a failure.
+        raise SystemExit(130) from None
     finally:
         gc.freeze()
         gc.enable()
@@ -81,14 +87,30 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     callback=_show_version,
     help="Show the version and its commit, and exit.",
 )
-def cli() -> None:
+@click.option("--demo", is_flag=True, help="Let COMMAND work in the world of the last `worker demo`.")
+@click.option(
+    "--demo-state",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The same, for a demo that was run with --state DIR.",
+)
+@click.pass_context
+def cli(ctx: click.Context, *, demo: bool, demo_state: Path | None) -> None:
     """Publish every archive of many Telegram channels exactly once.
 
     \b
-    First look:        worker demo
+    First look:        worker demo, then: worker --demo status
     Is all well here?  worker doctor
     What is going on?  worker status
     """
+    if not demo and demo_state is None:
+        return
+    if ctx.invoked_subcommand in _WITHOUT_WORLD:
+        raise click.UsageError(f"--demo has no meaning for: worker {ctx.invoked_subcommand}")
+    # The group is imported for every completion and every help; what opens a world is not.
+    from worker.cli.opening import DemoAsked  # noqa: PLC0415
+
+    ctx.obj = DemoAsked(demo_state)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import shlex
 import socket
 import sys
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from worker import log
+from worker.cli.calling import program, shown_path
 from worker.config.load import Loaded, load
-from worker.errors import FleetError
+from worker.errors import FleetError, UserError
+from worker.signals import leaving_in_order
 from worker.store import migrations
 from worker.store.address import parse_address
 from worker.store.connect import check_server
@@ -23,6 +26,8 @@ from worker.store.embedded import open_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from worker.config.settings import Settings
 
@@ -31,10 +36,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The settings in force and the address of the database."""
+    """The settings in force, the address of the database, and the Telegram to talk to."""
 
     loaded: Loaded
     address: str
+    # Telegram is there by itself; the demo's is started for whoever enters this.
+    telegram: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+    # Where the log goes, if not to standard error.
+    log: Path | None = None
 
     @property
     def settings(self) -> Settings:
@@ -61,6 +70,11 @@ def readable_errors() -> Iterator[None]:
 @contextlib.contextmanager
 def opened() -> Iterator[Opened]:
     """Read the settings, set up the logs, and have a server to talk to for the length of the block."""
+    demo = demo_asked_for()
+    if demo is not None:
+        with _opened_demo(demo) as place:
+            yield place
+        return
     loaded = load()
     settings = loaded.settings
     log.configure(settings.log_level, settings.log_format)
@@ -69,8 +83,39 @@ def opened() -> Iterator[Opened]:
         parse_address(address)
         yield Opened(loaded, address)
         return
-    with open_cluster(settings.data_dir) as address:
+    with leaving_in_order(), open_cluster(settings.data_dir) as address:
         yield Opened(loaded, address)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAsked:
+    """``worker --demo``: the folder that was named, or None for the usual one."""
+
+    state: Path | None
+
+
+def demo_asked_for() -> DemoAsked | None:
+    """What stood before the command; None is the real world."""
+    context = click.get_current_context(silent=True)
+    return context.find_object(DemoAsked) if context is not None else None
+
+
+@contextlib.contextmanager
+def _opened_demo(asked: DemoAsked) -> Iterator[Opened]:
+    # Only the demo needs its parts, and every other command would take longer to start.
+    from worker.demo import world  # noqa: PLC0415
+    from worker.demo.telegram import open_telegram  # noqa: PLC0415
+
+    folder = world.demo_folder(asked.state)
+    if not world.notes_file(folder).exists():
+        option = "" if asked.state is None else f" --state {shlex.quote(shown_path(folder))}"
+        raise UserError(
+            f"no demo has been run in {shown_path(folder)}", remedy=f"run: {program()} demo{option}"
+        )
+    with leaving_in_order(), open_cluster(folder) as address, world.opened_log(folder) as stream:
+        log.configure("info", "json", stream)
+        settings, logged = world.demo_settings(folder), world.log_file(folder)
+        yield Opened(settings, address, lambda: open_telegram(folder), logged)
 
 
 def upgrade_embedded(place: Opened) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from worker.cli.errand import shown
-from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, opened, person, readable_errors, upgrade_embedded
+from worker.cli.processes import process_at
 from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
-from worker.fleet.process import open_process
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
 from worker.recovery.account import Extent
 from worker.recovery.findings import Findings, Kind
@@ -99,7 +99,8 @@ def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tupl
 async def _recover(
     place: Opened, take_over: str | None, phones: Sequence[str], *, dry_run: bool
 ) -> Recovered:
-    async with database(place.address) as known, open_process(place.settings, known) as process:
+    async with process_at(place) as process:
+        known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
         extent = Extent(thorough=True, dry_run=dry_run, take_over=asked)

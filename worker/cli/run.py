@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from worker.cli.calling import shown_path
 from worker.cli.opening import opened, readable_errors, upgrade_embedded
 from worker.cli.working import work
 from worker.fleet.account import Mode
@@ -27,6 +28,8 @@ def run(*, once: bool, phones: tuple[str, ...]) -> None:
     """
     with readable_errors(), opened() as place:
         upgrade_embedded(place)
+        if place.log is not None:
+            click.echo(f"the log goes to {shown_path(place.log)}", err=True)
         worked = asyncio.run(work(place, Mode(once=once), phones))
         worked.print()
         raise SystemExit(worked.exit_code)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker.cli.opening import Opened, database
-from worker.fleet.process import open_process
+from worker.cli.processes import process_at
 from worker.fleet.scheduler import run_fleet
 from worker.store.overview import WaitingSet, count_sets, waiting_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from worker.cli.opening import Opened
     from worker.fleet.account import Mode, Report
 
 _GOOD = {"finished", "stopped", "elsewhere"}
@@ -52,7 +52,6 @@ class Worked:
 
 async def work(place: Opened, mode: Mode, phones: Sequence[str]) -> Worked:
     """Run the fleet's accounts in this process until ``mode`` is satisfied."""
-    async with database(place.address) as opened_database:
-        async with open_process(place.settings, opened_database) as process:
-            reports = await run_fleet(process, mode, phones)
-        return Worked(reports, await count_sets(opened_database), await waiting_sets(opened_database))
+    async with process_at(place) as process:
+        reports = await run_fleet(process, mode, phones)
+        return Worked(reports, await count_sets(process.database), await waiting_sets(process.database))

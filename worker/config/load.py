@@ -62,6 +62,11 @@ def load(environ: Mapping[str, str] | None = None) -> Loaded:
     return Loaded(settings, origins)
 
 
+def given(document: Mapping[str, Any], origin: str) -> Loaded:
+    """Settings in which neither the environment nor a file has a say; ``origin`` is where they come from."""
+    return Loaded(Settings.model_validate(document), dict.fromkeys(dict(_flatten(document)), origin))
+
+
 class _GivenEnvironment(EnvSettingsSource):
     """The library's reading of the environment, from a mapping instead of the process's own."""
 

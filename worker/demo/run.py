@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.clock import SystemClock
-from worker.config.settings import Settings
 from worker.demo.meter import Meter
 from worker.demo.proof import Ledger, read_ledger
-from worker.demo.stage import CODE, PHONES, Stage, Telegram, build, open_telegram, post_late_part
+from worker.demo.stage import PHONES, Stage, build, post_late_part
+from worker.demo.telegram import CODE, forget_telegram, open_telegram
+from worker.demo.world import demo_settings, notes_file
+from worker.errors import FleetError
 from worker.fleet.account import Mode
 from worker.fleet.governance import open_governance
 from worker.fleet.process import open_process, open_sealer, telegram_server
 from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import Login, log_in
 from worker.log import get_logger
+from worker.status.wording import plain
 from worker.store import channels
 from worker.store.accounts import ready_accounts
 from worker.store.catalogue import Found, search_packages
 from worker.store.overview import SetOutcome, all_outcomes, count_sets, held_back_sets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from worker.config.settings import Settings
+    from worker.demo.audience import Audience
     from worker.fleet.process import Process
-    from worker.pipeline.deps import Watcher
     from worker.store.database import Database
 
 log = get_logger(__name__)
 _DRAIN_SECONDS = 50.0
 _SILENT_SECONDS = 5.0
-# Telegram's limits, scaled down with the archives.
-STANDARD_MIB, PREMIUM_MIB = 2, 4
+_LOOK_SECONDS = 0.3
+_DONE = ("published", "indexed", "duplicate", "failed", "skipped")
 SEARCH = "parts/lid"
+
+
+class DemoStoppedError(FleetError):
+    """A person ended the demo before its end; what was under way was finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,43 +84,29 @@ class DemoResult:
         return not (self.ledger.doubled or self.ledger.lost or self.ledger.unexpected)
 
 
-def demo_settings(folder: Path, telegram: Telegram) -> Settings:
-    """Settings that point at the loopback Telegram and look again sooner than real ones would."""
-    return Settings.model_validate(
-        {
-            "data_dir": folder,
-            "telegram": {
-                "api_id": 1,
-                "api_hash": "0" * 32,
-                "host": telegram.host,
-                "port": telegram.port,
-                "public_key": telegram.public_key,
-            },
-            "transfer": {"standard_limit_mib": STANDARD_MIB, "premium_limit_mib": PREMIUM_MIB},
-            # Shorter than the demo lasts: whatever made a set wait, it is tried again before the end.
-            "fleet": {"busy_retry_secs": 0.5, "busy_cap_secs": 5, "retry_base_secs": 2, "retry_cap_secs": 10},
-            "rate_limits": {"profile": "relaxed"},
-        }
-    )
-
-
-async def run_demo(
-    folder: Path, database: Database, watcher: Watcher, tell: Callable[[str], None]
-) -> DemoResult:
-    """Set the stage if it is not set yet, let the fleet work, and ask the ledger.
-
-    ``tell`` hears in words why nothing happens for a while, as after a demo that was killed.
-    """
-    async with open_telegram(folder / "telegram") as telegram:
+async def run_demo(folder: Path, database: Database, audience: Audience) -> DemoResult:
+    """Set the stage if it is not set yet, let the fleet work, and ask the ledger."""
+    if not notes_file(folder).exists():
+        # A stage that was being set when somebody was killed is no stage.
+        forget_telegram(folder)
+    audience.act("starting the loopback Telegram")
+    with open_telegram(folder) as telegram:
+        audience.act("setting the stage")
         stage = await build(telegram, folder)
-        settings = demo_settings(folder, telegram)
+        settings = demo_settings(folder).settings
         await _log_in_all(settings, database, stage)
         before = await all_outcomes(database)
-        meter, started = Meter(watcher), time.monotonic()
-        async with open_process(settings, database, meter, tell) as process:
-            await _work(process)
-            if await post_late_part(telegram, stage):
+        meter, started = Meter(audience), time.monotonic()
+        async with open_process(settings, database, meter, audience.tell) as process:
+            async with _followed(process, meter, audience):
+                audience.act("fetching and publishing")
                 await _work(process)
+                if not process.stopping.is_set() and await post_late_part(telegram, stage):
+                    audience.act("somebody posts a part that was missing")
+                    await _work(process)
+            if process.stopping.is_set():
+                raise DemoStoppedError("the demo was stopped")
+        audience.act("asking the ledger")
         seconds = time.monotonic() - started
         outcomes = await all_outcomes(database)
         return DemoResult(
@@ -125,6 +120,31 @@ async def run_demo(
         )
 
 
+@contextlib.asynccontextmanager
+async def _followed(process: Process, meter: Meter, audience: Audience) -> AsyncIterator[None]:
+    """Say how far the whole is, and at once when a person wants it to end."""
+
+    async def count() -> None:
+        while True:
+            counts = await count_sets(process.database)
+            audience.standing(sum(counts.get(state, 0) for state in _DONE), sum(counts.values()), meter.moved)
+            await process.clock.sleep(_LOOK_SECONDS)
+
+    async def hear() -> None:
+        await process.stopping.wait()
+        audience.act("finishing what is under way; Ctrl-C again ends it at once")
+
+    following = [asyncio.create_task(count(), name="count"), asyncio.create_task(hear(), name="hear")]
+    try:
+        yield
+    finally:
+        for each in following:
+            each.cancel()
+        for ended in await asyncio.gather(*following, return_exceptions=True):
+            if isinstance(ended, Exception):
+                log.warning("demo.not_followed", reason=repr(ended))
+
+
 def _settled(outcomes: list[SetOutcome]) -> int:
     """The bytes of a tool that fetches and sends every posting."""
     return 2 * sum(o.size for o in outcomes if o.state in ("published", "indexed", "duplicate"))
@@ -135,7 +155,7 @@ async def _work(process: Process) -> None:
     await run_fleet(process, Mode(once=True))
     # A set that met a busy hash waits half a second; a second look settles it.
     told = ""
-    while (await count_sets(process.database)).get("ready"):
+    while not process.stopping.is_set() and (await count_sets(process.database)).get("ready"):
         waited = process.clock.monotonic() - started
         if waited > _DRAIN_SECONDS:
             return
@@ -148,7 +168,7 @@ async def _tell_why(process: Process, told: str) -> str:
     """Nobody should watch a demo that stands still without a word; each reason is told once."""
     held = [item for item in await held_back_sets(process.database, limit=1) if item.reason != told]
     for item in held:
-        log.warning("demo.waits", archive=item.name, reason=item.reason, seconds=round(item.seconds))
+        process.tell(f"{plain(item.name)} waits {item.seconds:.0f} s: {plain(item.reason)}")
     return held[0].reason if held else told
 
 

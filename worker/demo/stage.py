@@ -1,39 +1,27 @@
-"""The demo's world: a loopback Telegram in a process of its own, two accounts, channels, postings."""
+"""What the demo finds at its Telegram: two accounts, channels, postings."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worker.demo.samples import Sample, make_photo, make_samples
-from worker.errors import UserError
-from worker.sandbox.admin_client import SandboxAdmin
+from worker.demo.world import notes_file
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from worker.demo.telegram import Telegram
+    from worker.sandbox.admin_client import SandboxAdmin
 
 PHONES = {"+10000000001": "Ada", "+10000000002": "Grace"}
 PREMIUM = "+10000000001"
-CODE = "12345"
 # The part that somebody posts late, by its position in the set, and the one that nobody ever posts.
 _LATE = ("7z slices", 1)
 _NEVER = ("rar set with a hole", 1)
-_START_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Telegram:
-    """Where the loopback Telegram listens."""
-
-    host: str
-    port: int
-    public_key: Path
-    admin: SandboxAdmin
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +39,9 @@ class Stage:
         return [sample for name, sample in self.samples.items() if name not in ("protected", _NEVER[0])]
 
 
-@contextlib.asynccontextmanager
-async def open_telegram(state: Path) -> AsyncIterator[Telegram]:
-    """A sandbox process for the length of the block, on the state it had before."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "worker.sandbox", "--json", "--code", CODE, "--state", str(state)),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(_START_SECONDS):
-            line = await process.stdout.readline()
-        if not line:
-            raise UserError("the loopback Telegram did not start", remedy="run: worker sandbox")
-        facts = json.loads(line)
-        admin = SandboxAdmin(facts["host"], facts["admin_port"])
-        yield Telegram(facts["host"], facts["port"], Path(facts["public_key"]), admin)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
-
-
 async def build(telegram: Telegram, folder: Path) -> Stage:
     """Make accounts, channels and postings; the same ones are found again when the demo runs again."""
-    notes, archives = folder / "stage.json", folder / "archives"
+    notes, archives = notes_file(folder), folder / "archives"
     if notes.exists():
         known = json.loads(notes.read_text(encoding="utf-8"))
         samples = {
@@ -90,7 +56,9 @@ async def build(telegram: Telegram, folder: Path) -> Stage:
         "vault": stage.vault,
         "samples": {name: [file.name for file in sample.files] for name, sample in samples.items()},
     }
-    notes.write_text(json.dumps(written), encoding="utf-8")
+    unfinished = notes.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(written), encoding="utf-8")
+    unfinished.replace(notes)
     return stage
 
 

@@ -158,11 +158,13 @@ def _signals(process: Process, cancel_all: Callable[[], None]) -> Iterator[None]
         process.stop()
         loop.call_later(process.settings.fleet.drain_secs, cancel_all)
 
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    for number in numbers:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
         loop.add_signal_handler(number, on_signal)
     try:
         yield
     finally:
-        for number in numbers:
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            # The loop puts the default in its place, which ends the process before anything is closed.
+            signal.signal(number, handler)

@@ -30,6 +30,7 @@ def _options(arguments: list[str]) -> SandboxOptions:
     parser.add_argument("--connections-per-address", type=int, default=0, help="0 is unlimited")
     parser.add_argument("--difference-limit", type=int, default=defaults.difference_limit)
     parser.add_argument("--record-all-calls", action="store_true", help="file parts too")
+    parser.add_argument("--users", type=Path, help="stop once nobody holds a shared lock on this file")
     parser.add_argument("--json", dest="as_json", action="store_true")
     return SandboxOptions(**vars(parser.parse_args(arguments)))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from worker.sandbox.admin.door import MAX_LINE, Admin
 from worker.sandbox.allocation import keep_large_blocks
+from worker.sandbox.attendance import stopped_when_unused
 from worker.sandbox.listening import Ports, listen, port_of, sole_server_of
 from worker.sandbox.server import Sandbox, SandboxOptions
 
@@ -41,7 +42,11 @@ async def serve(options: SandboxOptions) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    with _state_directory(options) as state, sole_server_of(state):
+    with (
+        stopped_when_unused(options.users, stop),
+        _state_directory(options) as state,
+        sole_server_of(state),
+    ):
         sandbox = Sandbox(options, state)
         try:
             await _serve_until(stop, sandbox, Ports(state))

@@ -59,6 +59,8 @@ class SandboxOptions:
     difference_limit: int = 3000
     record_all_calls: bool = False
     as_json: bool = False
+    # Stop once nobody holds a shared lock on this file; None is until a signal.
+    users: Path | None = None
 
 
 class Sandbox:

@@ -21,6 +21,7 @@ from worker.store.embedded import Cluster, binaries, open_cluster
 from worker.store.embedded.binaries import Binaries, find_binaries
 from worker.store.embedded.home import make_home
 from worker.store.embedded.owner import server_owner
+from worker.store.embedded.server import Server
 
 _ROOT = os.geteuid() == 0
 _NOBODY = 65534
@@ -329,3 +330,18 @@ async def test_what_a_killed_initdb_left_behind_is_cleared_away(new_folder):
     with open_cluster(data_dir) as address:
         assert await _ask(address, "SELECT lower('ÄÖÜ ЖИЗНЬ')") == "äöü жизнь"
     assert not left.exists()
+
+
+def test_ctrl_c_while_it_starts_leaves_no_server_behind(new_folder, monkeypatch):
+    folder, start, started = new_folder(), Server.start, []
+
+    def interrupted(self):
+        port = start(self)
+        started.append(_postmaster(folder))
+        signal.raise_signal(signal.SIGINT)
+        return port
+
+    monkeypatch.setattr(Server, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), open_cluster(folder):
+        raise AssertionError("the signal was lost")
+    assert [_has_ended(each) for each in started] == [True]

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 from typing import IO, TYPE_CHECKING
 
+from worker.signals import undisturbed
 from worker.store.embedded.binaries import Binaries, find_binaries, reachable_for
 from worker.store.embedded.home import SITE_FOLDER, Home, make_home
 from worker.store.embedded.owner import server_owner
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 def open_cluster(data_dir: Path, *, site_folder: Path = SITE_FOLDER) -> Iterator[str]:
     """The address of the embedded server below ``data_dir``, running for the length of this block."""
     cluster = Cluster.below(data_dir, site_folder=site_folder)
-    address = cluster.acquire()
     try:
-        yield address
+        yield cluster.acquire()
     finally:
         cluster.release()
 
@@ -51,19 +51,21 @@ class Cluster:
         with self._transition() as server:
             if not (self.home.data / "PG_VERSION").exists():
                 server.initialise()
-            port = server.running_port() or server.start()
+            self._users = self.home.open_lock("users.lock")
+            fcntl.flock(self._users, fcntl.LOCK_SH)
+            # Cut short, it would leave a server that comes up after everybody has gone.
+            with undisturbed():
+                port = server.running_port() or server.start()
             if not self.home.database_marker.exists():
                 server.make_database(port)
                 self.home.database_marker.touch()
-            self._users = self.home.open_lock("users.lock")
-            fcntl.flock(self._users, fcntl.LOCK_SH)
         return f"postgresql://{ROLE}:{self.home.password()}@127.0.0.1:{port}/{DATABASE}"
 
     def release(self) -> None:
-        """Leave; stop the server if nobody else uses it."""
+        """Leave, also after an :meth:`acquire` that failed; stop the server if nobody else uses it."""
         if self._users is None:
             return
-        with self._transition() as server, self._users as users:
+        with undisturbed(), self._transition() as server, self._users as users:
             self._users = None
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)

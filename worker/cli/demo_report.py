@@ -1,0 +1,122 @@
+"""What the demo did, for eyes: each archive's fate, the proof, and where to go from here."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from worker.cli.fitting import cut, padded, wrapped
+from worker.demo.run import SEARCH
+from worker.status.wording import count_of, plain, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from worker.demo.run import DemoResult
+    from worker.store.overview import SetOutcome
+
+_STYLES = {
+    "indexed": "green",
+    "duplicate": "cyan",
+    "failed": "red",
+    "ready": "yellow",
+    "collecting": "yellow",
+    "skipped": "magenta",
+}
+_WORDS = {"collecting": "waits", "ready": "waits", "claimed": "under way", "skipped": "left out"}
+_NAME_CELLS = 24
+_SIZE_CELLS = len("99.9 MB")
+# What becomes of most archives fits beside their names; a longer word about one goes below it.
+_FATE_CELLS = len("package 12: 3 files, split into 5")
+
+
+def report(result: DemoResult, commands: Sequence[str], log: str, width: int) -> Iterator[Text]:
+    """The whole of it, in lines of at most ``width`` cells; commands and the log's path stay whole."""
+    yield from outcome_lines(result.outcomes, width)
+    yield Text()
+    yield from _paragraph(_sum(result), width)
+    yield Text()
+    yield from _paragraph(f"Which of them hold {SEARCH}? Among others:", width)
+    for found in result.found:
+        inside = ", ".join(plain(path) for path in found.paths)
+        yield Text(cut(f"  {plain(found.package.name)}: {inside}", width))
+    yield Text()
+    ledger = result.ledger
+    style = "bold green" if result.is_proven else "bold red"
+    yield from _paragraph(
+        f"The server's own ledger: {ledger.unique_contents} contents belong at the destination,"
+        f" {ledger.message_sets} are there whole; {ledger.doubled} doubled, {ledger.lost} lost,"
+        f" {ledger.unexpected} unexpected.",
+        width,
+        style,
+    )
+    yield Text()
+    yield from _paragraph(f"The log is in {log}", width)
+    yield from _paragraph("Run it again, and there is nothing left to do. Look around:", width)
+    for command in commands:
+        yield Text(f"  {command}", "bold")
+    yield from _paragraph("docs/guide.md leads to your own channels.", width)
+
+
+def outcome_lines(outcomes: Iterable[SetOutcome], width: int) -> Iterator[Text]:
+    """Channel by channel, in the order of posting; names are cut where they have to be, fates never."""
+    outcomes = list(outcomes)
+    longest = max((cell_len(plain(outcome.name)) for outcome in outcomes), default=0)
+    beside_fates, alone = width - 6 - _SIZE_CELLS - _FATE_CELLS, width - 4 - _SIZE_CELLS
+    # A name keeps what tells it from others, even where its fate has to go below.
+    room = min(longest, max(beside_fates, min(_NAME_CELLS, alone)))
+    for channel, posted in groupby(outcomes, key=lambda outcome: outcome.channel):
+        yield Text(cut(plain(channel), width), "bold")
+        for outcome in posted:
+            yield from _outcome(outcome, room, width)
+
+
+def _outcome(outcome: SetOutcome, room: int, width: int) -> Iterator[Text]:
+    style = _STYLES.get(outcome.state, "")
+    head = f"  {padded(plain(outcome.name), room)}  {size(outcome.size):>{_SIZE_CELLS}}"
+    fate = _fate(outcome)
+    if cell_len(head) + 2 + cell_len(fate) <= width:
+        yield Text.assemble(head, "  ", (fate, style))
+        return
+    yield Text(cut(head, width))
+    for line in wrapped(fate, width, "      ", keep=plain(outcome.name)):
+        yield Text(line, style)
+
+
+def _fate(outcome: SetOutcome) -> str:
+    """One phrase: how it ended, as what, and what is special about it."""
+    if outcome.package_id is None:
+        word = _WORDS.get(outcome.state, outcome.state)
+        # A reason says itself that it waits.
+        reason = plain(outcome.reason or "")
+        return reason if reason.startswith(word) else f"{word}: {reason}" if reason else word
+    if outcome.state == "duplicate":
+        return f"the same as package {outcome.package_id}"
+    told = [count_of(outcome.file_count, "file")] if outcome.file_count else []
+    if outcome.is_split:
+        told.append(f"split into {outcome.message_count}")
+    elif outcome.part_count > 1:
+        told.append(f"{outcome.part_count} parts")
+    told += outcome.marks or []
+    if outcome.state != "indexed":
+        told.append("listing to come")
+    return f"package {outcome.package_id}" + (f": {', '.join(told)}" if told else "")
+
+
+def _sum(result: DemoResult) -> str:
+    if not (result.new or result.bytes_moved):
+        return "Nothing to do: every archive was dealt with before."
+    seen = len(result.outcomes)
+    since = "" if result.new == seen else f" ({result.new} since the last run)"
+    return (
+        f"{seen} archives seen{since}, {result.published} published, {result.duplicates} duplicates:"
+        f" {size(result.bytes_moved)} moved in {result.seconds:.1f} s, {size(result.bytes_avoided)} avoided."
+    )
+
+
+def _paragraph(words: str, width: int, style: str = "") -> Iterator[Text]:
+    for line in wrapped(words, width):
+        yield Text(line, style)
