@@ -76,7 +76,6 @@ def _at_work_in(folder):
     return [line for line in lines if str(folder) in line]
 
 
-@pytest.mark.timeout(240)
 async def test_a_first_run_fits_the_terminal_and_the_three_commands_it_ends_with_work_as_they_stand(
     repository,
 ):
@@ -110,7 +109,6 @@ async def test_a_first_run_fits_the_terminal_and_the_three_commands_it_ends_with
     assert _at_work_in(repository) == []
 
 
-@pytest.mark.timeout(240)
 async def test_ctrl_c_leaves_the_terminal_well_says_how_to_go_on_and_nothing_running(repository):
     ended = await asyncio.to_thread(worker_on_a_screen, "demo", cwd=repository, interrupt_at="━", columns=120)
     assert ended.code == 130, ended.out
