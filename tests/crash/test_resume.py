@@ -7,6 +7,7 @@ MIB = 1 << 20
 ONE = ("--account", PHONES[0])
 
 
+@pytest.mark.timeout(300)  # 200 MiB on a busy machine without a compiler
 async def test_a_killed_download_is_gone_on_with_and_less_than_a_tenth_is_fetched_twice(
     tmp_path, database_url
 ):

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 # A Ctrl-C is meant for the worker, also while this one still imports.
+# Python 3.15 imports some modules at their first use. That would be in a child, which can open no file.
 _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.insert(0, sys.argv[1]); "
+    "hasattr(sys, 'set_lazy_imports_filter') and sys.set_lazy_imports_filter(lambda *_: False); "
     "from worker.archives.nursery_process import main; main(int(sys.argv[2]))"
 )
 _ROOT = str(Path(__file__).resolve().parents[2])
