@@ -12,7 +12,7 @@ PINNED := --require-hashes --no-deps
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench soak clean
+.PHONY: help install demo test test-all check format lock crash fuzz bench soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ demo: install ## the whole product on an embedded PostgreSQL and a loopback Tele
 
 test: install ## all tests
 	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m "not long"
+
+test-all: install ## all tests, with every tool they can use installed by apt before (on Debian, as root or with sudo)
+	@sh tests/install_tools.sh $(BIN)
+	@$(BIN)/python hatch_build.py
+	$(MAKE) test
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 # How to make each say its version. What is not named here knows --version.
@@ -28,7 +29,8 @@ def program(tool):
     """
     if tool == "7zz" and (carried := _in_wheel()):
         return carried
-    found = shutil.which(tool)
+    # Beside the interpreter lies what was put into the virtual environment.
+    found = shutil.which(tool) or shutil.which(tool, path=Path(sys.executable).parent)
     if tool == "rar6" and found is None and (rar := shutil.which("rar")):
         return rar if "ma[4|5]" in _output(rar) else None
     return found
