@@ -16,7 +16,7 @@ WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock dist crash fuzz bench soak bare clean
+.PHONY: help install demo test test-all check format lock dist crash fuzz bench soak bare clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ demo: install ## the whole product on an embedded PostgreSQL and a loopback Tele
 
 test: install ## all tests
 	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m "not long"
+
+test-all: install ## all tests, with every tool they can use installed by apt before (on Debian, as root or with sudo)
+	@sh tests/install_tools.sh $(BIN)
+	@$(BIN)/python hatch_build.py
+	$(MAKE) test
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff format --check .

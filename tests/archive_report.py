@@ -33,13 +33,6 @@ def write(terminalreporter):
         terminalreporter.write_line(
             f"broken off by the other tool, compared as far as it came: {_counted(silent)}"
         )
-    left_out = Counter(
-        report.longrepr[2].rpartition(": ")[2]
-        for report in terminalreporter.stats.get("skipped", [])
-        if "test_every_sample" in report.nodeid
-    )
-    if left_out:
-        terminalreporter.write_line(f"samples left out: {_counted(left_out)}")
 
 
 def _counted(counter):

@@ -9,6 +9,7 @@ import archive_report
 import asyncpg
 import hypothesis
 import pytest
+import skip_report
 from postgres_server import COPYING_VARIABLE, LABEL_VARIABLE, URL_VARIABLE, open_server
 from sqlalchemy.engine import make_url
 
@@ -36,6 +37,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     archive_report.write(terminalreporter)
+    skip_report.write(terminalreporter)
 
 
 def pytest_report_header() -> str:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from skip_report import lacking
 from sqlalchemy.engine import make_url
 
 _NOBODY = 65534
@@ -21,7 +21,7 @@ def pgbouncer(database_url: str, pool_mode: str) -> Iterator[str]:
     # Distributions keep it where only root's PATH looks.
     program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
-        pytest.skip("pgbouncer is not installed")
+        lacking("pgbouncer")
     url = make_url(database_url)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import struct
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from worker.archives.dos_time import dos_time
@@ -29,6 +30,8 @@ SPLIT_BEFORE, SPLIT_AFTER, PASSWORD, COMMENT, SOLID = 0x1, 0x2, 0x4, 0x8, 0x10
 DIRECTORY, LARGE, UNICODE, SALT, VERSION, EXTENDED_TIME = 0xE0, 0x100, 0x200, 0x400, 0x800, 0x1000
 END_MORE, END_CRC, END_NUMBER = 0x1, 0x2, 0x8
 STORED = 0x30
+# A recovery record: what stands where others have their checksum is none of its bytes.
+RECOVERY = "RR"
 UNIX = 3
 # RAR 2.9 and later close every volume with an end block; members that need less may come from older tools.
 ENDING_VERSION = 29
@@ -115,7 +118,10 @@ def _block(kind: int, flags: int, header: bytes, offset: int, data_size: int) ->
     if kind == FILE:
         return _file(Kind.FILE, flags, header, offset, data_size)
     if kind == SUB and len(header) >= 32:
-        return _file(Kind.SERVICE, flags, header, offset, data_size)
+        block = _file(Kind.SERVICE, flags, header, offset, data_size)
+        if block.entry is not None and block.entry.path == RECOVERY:
+            return replace(block, entry=block.entry._replace(crc32=None))
+        return block
     return Block(Kind.OTHER, offset, data_size)
 
 

@@ -63,8 +63,10 @@ def _check_block(
     if block.headers_encrypted:
         rest = file.size - block.data_offset
         sink.leave(Unchecked.ENCRYPTED, start + block.data_offset, rest)
-        # Ciphers work in whole blocks; what volumes are filled up with is zeros.
-        if rest % (CIPHER_BLOCK if block.kind is Kind.ENCRYPTION else SALT) and not _is_filled_up(file):
+        # Ciphers work in whole blocks; what volumes are filled up with is zeros. A member of the older format
+        # runs over from volume to volume within a block.
+        whole = CIPHER_BLOCK if block.kind is Kind.ENCRYPTION else 1 if block.is_volume else SALT
+        if rest % whole and not _is_filled_up(file):
             sink.mark(Mark.CORRUPT, "the encrypted part does not end where a block of it ends")
     elif block.kind in (Kind.FILE, Kind.SERVICE):
         found = checker.take(file, block)

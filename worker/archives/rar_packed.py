@@ -42,11 +42,12 @@ def packed_members_hold(files: Sequence[RangeFile], unpacker: Unpacker, budget: 
 
 def _with_contents(block: Block) -> Entry | None:
     """The member whose contents come out once this block, the last of its pieces, has gone in."""
-    return block.entry if _has_data(block) and not block.split_after and not block.is_link else None
+    return block.entry if _has_data(block) and not block.split_after else None
 
 
 def _has_data(block: Block) -> bool:
-    return block.kind is Kind.FILE and block.data_size > 0
+    # What a link points to is stored as it is, has been checked, and comes out of no unpacker.
+    return block.kind is Kind.FILE and block.data_size > 0 and not block.is_link
 
 
 def _match(members: Iterable[Entry], unpacked: Iterator[bytes], budget: Budget) -> bool | None:

@@ -93,7 +93,9 @@ def _sizes_agree(record: Record, crc: int, packed: int, size: int, extra: bytes)
     wide = (extra_fields(extra) or {}).get(ZIP64, b"")
     wide_size = int.from_bytes(wide[:8], "little")
     wide_packed = int.from_bytes(wide[8:16], "little")
-    if record.flags & STREAMED and crc == 0 and (packed, size) in ((0, 0), (0xFFFFFFFF, 0xFFFFFFFF)):
+    # Who packs a file into a pipe knows how long it is, and nothing else yet.
+    untold = ((0, 0), (0xFFFFFFFF, 0xFFFFFFFF), (0, record.size))
+    if record.flags & STREAMED and crc == 0 and (packed, size) in untold:
         return not wide or (wide_packed, wide_size) in ((0, 0), stated[1:])
     if len(wide) < 16 or crc != record.crc or 0xFFFFFFFF not in (packed, size):
         return False

@@ -1,7 +1,7 @@
 """RAR samples of both generations, written by ``rar_writer`` or by the real tool."""
 
 import rar_writer
-from sample_registry import GIB, TREE, Sample, run_tool, sample, with_folders, write_files
+from sample_registry import GIB, TREE, Sample, sample, write_files
 
 
 @sample("rar4")
@@ -78,32 +78,3 @@ def _sparse_rar(folder, start, make_file, end):
         file.seek(size, 1)
         file.write(end)
     return Sample([folder / "a.rar"], {"big": size})
-
-
-@sample("rar5", "rar")
-def rar5_tool_solid(folder):
-    return with_folders([run_tool(folder, "rar", "a", "-s", "-r", "../a.rar", ".") / "a.rar"])
-
-
-@sample("rar5", "rar")
-def rar5_tool_encrypted(folder):
-    run_tool(folder, "rar", "a", "-psecret", "-r", "../a.rar", ".")
-    return with_folders([folder / "a.rar"], marks={"encrypted"})
-
-
-@sample("rar5", "rar")
-def rar5_tool_encrypted_names(folder):
-    run_tool(folder, "rar", "a", "-hpsecret", "-r", "../a.rar", ".")
-    return Sample([folder / "a.rar"], None, {"encrypted", "encrypted-names"})
-
-
-@sample("rar5 volumes", "rar")
-def rar5_tool_volumes(folder):
-    run_tool(folder, "rar", "a", "-v60k", "-r", "../a.rar", ".")
-    return with_folders(folder.glob("a.part*.rar"))
-
-
-@sample("rar5 volumes", "rar")
-def rar5_tool_volumes_encrypted_names(folder):
-    run_tool(folder, "rar", "a", "-hpsecret", "-v60k", "-r", "../a.rar", ".")
-    return Sample(sorted(folder.glob("a.part*.rar")), None, {"encrypted", "encrypted-names"})

@@ -1,14 +1,13 @@
 """What other programs make of a damaged archive: do they notice, and what do they unpack?"""
 
 import io
-import shutil
 import subprocess
 import tarfile
 import zipfile
 
+import archive_tools
 import py7zr
 from archive_samples import zstd
-from sample_registry import tool_environment
 
 UNPACKERS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd"}
 
@@ -37,11 +36,12 @@ def accepts(form, parts, folder):
 
 
 def _passes(program, *arguments):
-    if shutil.which(program) is None:
+    path = archive_tools.program(program)
+    if path is None:
         return None
-    command = [program, *map(str, arguments)]
+    command = [path, *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, check=False, env=tool_environment(), stdin=subprocess.DEVNULL
+        command, capture_output=True, check=False, env=archive_tools.environment(), stdin=subprocess.DEVNULL
     )
     return done.returncode == 0
 

@@ -3,12 +3,11 @@
 import io
 import os
 import random
-import shutil
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+import archive_tools
+import kept_samples
 from PIL import Image
 
 GIB = 1024**3
@@ -29,6 +28,9 @@ TREE = {
     "folder/deep/er/cover.jpg": _picture(),
 }
 EXPECTED = {path: len(data) for path, data in TREE.items()}
+# What real tools are given: small, because what they make of it is kept in the repository.
+SMALL_TREE = {**TREE, "folder/noise.bin": TREE["folder/noise.bin"][:12_000]}
+POSTED_AT = 1_709_987_410
 
 
 @dataclass
@@ -42,72 +44,77 @@ class Sample:
 
 @dataclass(frozen=True)
 class Maker:
-    """How to make a sample, and what it needs."""
+    """How to make a sample, and which programs that takes; what these have made is kept."""
 
     name: str
     format: str
     make: object
-    tools: tuple[str, ...]
-    fuzzed: bool
+    tools: tuple[str, ...] = ()
+    fuzzed: bool = True
 
 
 MAKERS: dict[str, Maker] = {}
 
 
-def sample(form, *tools, fuzzed=True):
-    """Register a sample."""
+def sample(form, *, fuzzed=True):
+    """Register a sample that Python makes whenever a test asks for it."""
 
     def register(make):
-        name = make.__name__
-        MAKERS[name] = Maker(name, form, make, tools, fuzzed)
+        MAKERS[make.__name__] = Maker(make.__name__, form, make, fuzzed=fuzzed)
         return make
 
     return register
 
 
+def tool_sample(
+    name, form, tools, line, parts="a.*", *, tree=SMALL_TREE, marks=(), changes=(), root="", hidden=False
+):
+    """Register a sample that real programs make: ``line`` is run by the shell in a folder with the tree.
+
+    ``changes`` says what the archive holds beside the tree and the folders that lead to its files, or, where the
+    size is None, what it does not hold; ``root`` how its paths begin; ``hidden`` that it does not tell.
+    """
+
+    def make(folder):
+        write_tree(folder / "tree", tree)
+        archive_tools.run_line(line, tools.split(), folder / "tree", folder / "programs")
+        entries = {path: len(data) for path, data in tree.items()}
+        # Real tools also store the folders that lead to a file.
+        entries |= {"folder/deep/": 0, "folder/deep/er/": 0, **dict(changes)}
+        entries = {root + path: size for path, size in entries.items() if size is not None}
+        entries |= {root: 0} if root else {}
+        # The first volume comes first: it is called .rar before .r00.
+        made = sorted(folder.glob(parts), key=lambda file: (file.suffix != ".rar", file.name))
+        return Sample(made, None if hidden else entries, set(marks))
+
+    make.line = line
+    MAKERS[name] = Maker(name, form, make, tuple(tools.split()))
+
+
 def build(name, folder):
-    """Make one sample, or skip the test with the reason."""
+    """One sample as files on disk: made by Python, or the kept work of a tool."""
     maker = MAKERS[name]
-    for tool in maker.tools:
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
     folder.mkdir(parents=True, exist_ok=True)
-    return maker.make(folder)
+    return Sample(*kept_samples.copy(name, folder)) if maker.tools else maker.make(folder)
 
 
-def write_tree(folder, tree=None):
-    for path, data in (TREE if tree is None else tree).items():
+def make_anew(name, folder):
+    """The same sample by the installed tools."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return MAKERS[name].make(folder)
+
+
+def write_tree(folder, tree):
+    for path, data in tree.items():
         target = folder / path
         if path.endswith("/"):
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-    return folder
-
-
-def tool_environment():
-    """Names in UTF-8, and programs where ``shutil.which`` has found them."""
-    return {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
-
-
-def run_tool(folder, *command):
-    tree = write_tree(folder / "tree")
-    done = subprocess.run(
-        command,
-        cwd=tree,
-        capture_output=True,
-        check=False,
-        env=tool_environment(),
-    )
-    assert done.returncode == 0, done.stderr or done.stdout
-    return folder
-
-
-def with_folders(sample_files, *, marks=()):
-    """Real tools also store the folders that lead to a file."""
-    entries = {**EXPECTED, "folder/deep/": 0, "folder/deep/er/": 0}
-    return Sample(sorted(sample_files), entries, set(marks))
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        os.utime(path, (POSTED_AT, POSTED_AT))
 
 
 def write_files(folder, names, bodies):

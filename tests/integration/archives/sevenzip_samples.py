@@ -1,7 +1,7 @@
-"""7z samples."""
+"""7z samples, by py7zr and by 7-Zip itself."""
 
 import py7zr
-from sample_registry import EXPECTED, TREE, Sample, run_tool, sample, with_folders, write_files
+from sample_registry import EXPECTED, TREE, Sample, sample, tool_sample, write_files
 
 
 @sample("7z")
@@ -30,36 +30,36 @@ def sevenzip_numbered(folder):
     return Sample(files, {path: size for path, size in EXPECTED.items() if not path.endswith("/")})
 
 
-@sample("7z", "7zz")
-def sevenzip_tool_solid(folder):
-    return with_folders([run_tool(folder, "7zz", "a", "-ms=on", "../a.7z", ".") / "a.7z"])
+def tool(name, options, parts="a.7z", *, form="7z", more="", before="", **about):
+    """Made by 7-Zip from the whole tree."""
+    tool_sample(name, form, "7zz", f"{before}7zz a -bd {options} ../a.7z .{more}", parts, **about)
 
 
-@sample("7z", "7zz")
-def sevenzip_tool_not_solid_ppmd(folder):
-    return with_folders([run_tool(folder, "7zz", "a", "-ms=off", "-m0=PPMd", "../a.7z", ".") / "a.7z"])
+HIDDEN = {"marks": ("encrypted", "encrypted-names"), "hidden": True}
+SLICES = {"parts": "a.7z.*", "form": "7z in slices"}
 
-
-@sample("7z", "7zz")
-def sevenzip_tool_encrypted(folder):
-    run_tool(folder, "7zz", "a", "-psecret", "../a.7z", ".")
-    return with_folders([folder / "a.7z"], marks={"encrypted"})
-
-
-@sample("7z", "7zz")
-def sevenzip_tool_encrypted_names(folder):
-    run_tool(folder, "7zz", "a", "-psecret", "-mhe=on", "../a.7z", ".")
-    return Sample([folder / "a.7z"], None, {"encrypted", "encrypted-names"})
-
-
-@sample("7z", "7zz")
-def sevenzip_tool_empty(folder):
-    run_tool(folder, "7zz", "a", "../a.7z", "readme.txt")
-    run_tool(folder, "7zz", "d", "../a.7z", "readme.txt")
-    return Sample([folder / "a.7z"], {}, {"empty"})
-
-
-@sample("7z in slices", "7zz")
-def sevenzip_numbered_tool(folder):
-    run_tool(folder, "7zz", "a", "-v50k", "../a.7z", ".")
-    return with_folders(folder.glob("a.7z.*"))
+tool("sevenzip_tool_solid", "-ms=on")
+tool("sevenzip_tool_not_solid", "-ms=off")
+tool("sevenzip_tool_stored", "-m0=Copy")
+tool("sevenzip_tool_lzma", "-m0=LZMA")
+tool("sevenzip_tool_ppmd", "-ms=off -m0=PPMd")
+tool("sevenzip_tool_bzip2", "-m0=BZip2")
+tool("sevenzip_tool_deflate", "-m0=Deflate")
+tool("sevenzip_tool_deflate64", "-m0=Deflate64")
+tool("sevenzip_tool_bcj", "-m0=BCJ -m1=LZMA")
+tool("sevenzip_tool_bcj2", "-m0=BCJ2 -m1=LZMA -m2=LZMA -m3=LZMA -mb0:1 -mb0s1:2 -mb0s2:3")
+tool("sevenzip_tool_delta", "-m0=Delta:4 -m1=LZMA2")
+tool("sevenzip_tool_plain_header", "-mhc=off")
+tool("sevenzip_tool_all_times", "-mtc=on -mta=on")
+tool("sevenzip_tool_encrypted", "-psecret", marks=("encrypted",))
+tool("sevenzip_tool_encrypted_names", "-psecret -mhe=on", **HIDDEN)
+tool("sevenzip_tool_links", "-snl", before="ln -s readme.txt link; ", changes={"link": len("readme.txt")},
+     marks=("links",))  # fmt: skip
+tool(
+    "sevenzip_tool_updated", "-ms=off", more="; touch -d @1720000000 readme.txt; 7zz u -bd ../a.7z readme.txt"
+)
+tool("sevenzip_tool_empty", "", more="; 7zz d -bd ../a.7z '*'", marks=("empty",), tree={"readme.txt": b"x"},
+     changes={"readme.txt": None, "folder/deep/": None, "folder/deep/er/": None})  # fmt: skip
+tool("sevenzip_numbered_tool", "-v5k", **SLICES)
+tool("sevenzip_numbered_tool_encrypted", "-v5k -psecret", marks=("encrypted",), **SLICES)
+tool("sevenzip_numbered_tool_encrypted_names", "-v5k -psecret -mhe=on", **SLICES, **HIDDEN)

@@ -1,4 +1,4 @@
-"""Tar samples, plain and compressed."""
+"""Tar samples, plain and compressed, by Python and by the programs."""
 
 import bz2
 import gzip
@@ -7,7 +7,7 @@ import lzma
 import struct
 import tarfile
 
-from sample_registry import GIB, TREE, Sample, run_tool, sample, with_folders, write_files
+from sample_registry import GIB, TREE, Sample, sample, tool_sample, write_files
 
 from worker.archives.zstd_library import zstd
 
@@ -83,7 +83,46 @@ def tar_zst_in_pieces(folder):
     return Sample(write_files(folder, ["a.tar.zst"], [b"".join(pieces)]))
 
 
-@sample("tar.zst", "bsdtar")
-def tar_zst_tool(folder):
-    run_tool(folder, "bsdtar", "-c", "--zstd", "-f", "../a.tar.zst", "readme.txt", "empty.bin", "folder")
-    return with_folders([folder / "a.tar.zst"])
+def gnu_tar(kind, line, packer="", **about):
+    """Made by GNU tar; ``packer`` is the program that compresses."""
+    ending = kind.replace("_", ".") if packer else "tar"
+    name = f"tar_tool_{kind.removeprefix('tar_')}"
+    tool_sample(name, ending, f"{packer} tar", line.format(f"../a.{ending}"), f"a.{ending}", **about)
+
+
+def bsdtar(kind, line, **about):
+    """Made by libarchive."""
+    owner = "--uid 0 --gid 0 --uname root --gname root"
+    line = f"bsdtar {owner} -c {line} -f ../a.{kind} readme.txt empty.bin folder"
+    tool_sample(f"{kind.replace('.', '_')}_bsdtar", kind, "bsdtar", line, f"a.{kind}", **about)
+
+
+WITH_LINKS = "ln -s readme.txt link; ln readme.txt same; "
+gnu_tar("gnu", "tar --format=gnu -cf {} .", root="./")
+gnu_tar("pax", "tar --format=pax -cf {} readme.txt empty.bin folder")
+gnu_tar("ustar", "tar --format=ustar -cf {} readme.txt empty.bin folder")
+gnu_tar(
+    "links",
+    WITH_LINKS + "tar -cf {} folder empty.bin readme.txt link same",
+    changes={"link": 0, "same": 0},
+    marks=("links",),
+)
+gnu_tar(
+    "sparse",
+    "truncate -s 1M holes; tar -S --format=gnu -cf {} readme.txt empty.bin folder holes",
+    changes={"holes": 2**20},
+)
+gnu_tar(
+    "sparse_pax",
+    "truncate -s 1M holes; tar -S --format=pax -cf {} readme.txt empty.bin folder holes",
+    changes={"holes": 2**20},
+)
+gnu_tar("tar_gz", "tar -czf {} readme.txt empty.bin folder", "gzip")
+gnu_tar("tar_bz2", "tar -cjf {} readme.txt empty.bin folder", "bzip2")
+gnu_tar("tar_xz", "tar -cJf {} readme.txt empty.bin folder", "xz")
+gnu_tar("tar_zst", "tar --zstd -cf {} readme.txt empty.bin folder", "zstd")
+bsdtar("tar", "--format=pax")
+bsdtar("tar.gz", "-z")
+bsdtar("tar.bz2", "-j")
+bsdtar("tar.xz", "-J")
+bsdtar("tar.zst", "--zstd")

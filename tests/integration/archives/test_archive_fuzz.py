@@ -34,8 +34,8 @@ CUTS, FLIPS, FIELD_FLIPS = 50, 500, 100
 PATIENT = Limits()
 NEVER = {Mark.CRASHED, Mark.TIME_LIMIT, Mark.MEMORY_LIMIT}
 FUZZED = [name for name, maker in samples.MAKERS.items() if maker.fuzzed]
-# RAR encrypts headers in blocks of 16 bytes, the older one behind a salt of 8.
-CIPHER_BLOCK = {"rar4": 8, "rar5": 16, "rar5 volumes": 16}
+# RAR encrypts headers in blocks of 16 bytes, the older one behind a salt of 8; its volumes end within blocks.
+CIPHER_BLOCK = {"rar4": 8, "rar4 volumes": 1, "rar5": 16, "rar5 volumes": 16}
 MARKED, NO_EFFECT, ONLY_ZEROS, HIDDEN = "marked", "no effect", "only zeros lost", "hidden by encryption"
 
 

@@ -14,8 +14,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # Not to be had: encrypted members, samples without a picture.
 WITHOUT = re.compile("encrypted|aes|sparse|empty|cp437|lzma")
-READABLE = [name for name in samples.MAKERS if not WITHOUT.search(name)]
-NOTHING_TO_SEE = ["sevenzip_python_encrypted_names", "rar4_encrypted", "zip_empty", "tar_empty"]
+# Packed in ways that nothing here unpacks, or across a border of volumes, or with another checksum than CRC-32.
+NOT_UNPACKED = [
+    "rar4_tool_solid", "rar4_tool_solid_volumes", "rar4_tool_stored_volumes", "rar5_tool_stored_volumes",
+    "rar5_tool_blake2", "sevenzip_tool_bcj2", "zip_sevenzip_deflate64", "zip_sevenzip_ppmd",
+]  # fmt: skip
+READABLE = [name for name in samples.MAKERS if not WITHOUT.search(name) and name not in NOT_UNPACKED]
+PACKED_RAR = re.compile("rar[45]_tool_(?!stored)")
+ENCRYPTED = [name for name in samples.MAKERS if re.search("encrypted|aes", name)]
+NOTHING_TO_SEE = ["zip_empty", "tar_empty", "sevenzip_tool_empty", *ENCRYPTED, *NOT_UNPACKED]
 
 
 async def preview_of(nursery, bodies):
@@ -26,10 +33,11 @@ async def preview_of(nursery, bodies):
 @pytest.mark.parametrize("name", READABLE)
 async def test_p11_the_picture_inside_becomes_a_thumbnail_of_one_size(name, tmp_path, nursery):
     sample = samples.build(name, tmp_path)
-    if name.startswith("rar5_tool") and rar_unpacker.PROGRAM is None:
-        pytest.skip("bsdtar, which unpacks RAR, is not installed")
     preview = await preview_of(nursery, {file.name: file.read_bytes() for file in sample.files})
-    assert preview.path == "folder/deep/er/cover.jpg"
+    if PACKED_RAR.match(name) and rar_unpacker.PROGRAM is None:
+        assert preview is None  # what is packed in a RAR takes bsdtar, and is left out without it
+        return
+    assert preview.path.removeprefix("./") == "folder/deep/er/cover.jpg"
     with Image.open(io.BytesIO(preview.jpeg)) as image:
         assert (image.format, max(image.size)) == ("JPEG", EDGE)
 

@@ -1,11 +1,11 @@
-"""Zip samples: plain, zip64, in slices, spanned."""
+"""Zip samples made by Python: plain, zip64, in slices, spanned."""
 
 import io
 import struct
 import zipfile
 import zlib
 
-from sample_registry import GIB, TREE, Sample, run_tool, sample, with_folders, write_files
+from sample_registry import GIB, TREE, Sample, sample, write_files
 
 
 def zip_bytes(tree=None, compression=zipfile.ZIP_DEFLATED, comment=b""):
@@ -71,23 +71,6 @@ def zip_cp437(folder):
     return Sample(write_files(folder, ["a.zip"], [body[: at + 5] + b"\0" + body[at + 6 :]]), {"café.txt": 1})
 
 
-@sample("zip", "zip")
-def zip_tool(folder):
-    return with_folders([run_tool(folder, "zip", "-q", "-r", "../a.zip", ".") / "a.zip"])
-
-
-@sample("zip", "zip")
-def zip_tool_encrypted(folder):
-    run_tool(folder, "zip", "-q", "-r", "-P", "secret", "../a.zip", ".")
-    return with_folders([folder / "a.zip"], marks={"encrypted"})
-
-
-@sample("zip", "7zz")
-def zip_sevenzip_aes(folder):
-    run_tool(folder, "7zz", "a", "-tzip", "-psecret", "-mem=AES256", "../a.zip", ".")
-    return with_folders([folder / "a.zip"], marks={"encrypted"})
-
-
 @sample("zip64", fuzzed=False)
 def zip64_sparse(folder):
     size = 5 * GIB
@@ -126,24 +109,6 @@ def zip_numbered(folder):
     body = zip_bytes()
     slices = [body[at : at + 50_000] for at in range(0, len(body), 50_000)]
     return Sample(write_files(folder, [f"a.zip.{n:03d}" for n in range(1, len(slices) + 1)], slices))
-
-
-@sample("zip in slices", "7zz")
-def zip_numbered_tool(folder):
-    run_tool(folder, "7zz", "a", "-v60k", "../a.zip", ".")
-    return with_folders(folder.glob("a.zip.*"))
-
-
-@sample("spanned zip", "zip")
-def zip_spanned_tool(folder):
-    run_tool(folder, "zip", "-q", "-r", "-s", "64k", "../a.zip", ".")
-    return with_folders([*folder.glob("a.z0*"), folder / "a.zip"])
-
-
-@sample("spanned zip64", "zip")
-def zip64_spanned_tool(folder):
-    run_tool(folder, "zip", "-q", "-r", "-fz", "-s", "64k", "../a.zip", ".")
-    return with_folders([*folder.glob("a.z0*"), folder / "a.zip"])
 
 
 @sample("spanned zip")

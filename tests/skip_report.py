@@ -1,0 +1,56 @@
+"""One line at the end of a run: what was skipped, and how to get what it needs.
+
+A test that cannot run here says why with :func:`lacking`, or in words of its own.
+"""
+
+import re
+from collections import Counter
+
+import pytest
+
+LACKING = "not installed here: "
+_MISSING = re.compile(rf"{LACKING}(.+)|(.+) is not installed")
+# What to install for a program, where it is not a package of its name.
+PACKAGES = {
+    "a C compiler": "gcc python3-dev",
+    "bsdtar": "libarchive-tools",
+    "docker compose": "docker.io docker-compose",
+    "PostgreSQL": "postgresql",
+    "rar6": "a rar before 7.0",
+    "xz": "xz-utils",
+}
+
+
+def lacking(*things):
+    """Skip the test for want of these programs."""
+    pytest.skip(LACKING + ", ".join(things))
+
+
+def write(terminalreporter):
+    """Write the line, if anything was skipped."""
+    reasons = [_reason(report) for report in terminalreporter.stats.get("skipped", [])]
+    if reasons:
+        terminalreporter.write_line(line(reasons))
+
+
+def line(reasons):
+    """All that was skipped, each cause once, the programs with where to get them."""
+    things, others = Counter(), Counter()
+    for reason in reasons:
+        if found := _MISSING.fullmatch(reason):
+            things.update((found[1] or found[2]).split(", "))
+        else:
+            others[reason] += 1
+    named = [f"{thing} ({_source(thing)})" for thing in sorted(things)]
+    named += [reason if count == 1 else f"{reason} ({count})" for reason, count in sorted(others.items())]
+    help_ = " — make test-all installs and runs them" if things else ""
+    return f"skipped {len(reasons)}: {', '.join(named)}{help_}"
+
+
+def _source(thing):
+    source = PACKAGES.get(thing, thing)
+    return source if source.startswith("a ") else f"apt install {source}"
+
+
+def _reason(report):
+    return re.sub(r"^Skipped: ", "", report.longrepr[2]) if isinstance(report.longrepr, tuple) else "?"
