@@ -16,8 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from worker import log
-from worker.cli.opening import database, readable_errors
+from worker.cli.opening import database, on_database, opened, readable_errors
 from worker.config.load import load
+from worker.demo.elsewhere import set_stage, watch
 from worker.demo.run import SEARCH, DemoResult, run_demo
 from worker.errors import FleetError
 from worker.pipeline.deps import Silent
@@ -59,23 +60,27 @@ class _Bars(Silent):
         self._progress.console.print(f"  {outcome:<10} {set_name}", highlight=False)
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
     help="Where the demo keeps its database and its Telegram.  [default: demo in the data folder]",
 )
-def demo(*, as_json: bool, state: Path | None) -> None:
+@click.pass_context
+def demo(context: click.Context, *, as_json: bool, state: Path | None) -> None:
     """Run the main job on an embedded PostgreSQL and a loopback Telegram.
 
-    It keeps to a folder of its own and touches nothing else.
+    It keeps to a folder of its own and touches nothing else. The commands below are for a fleet and a
+    loopback Telegram that run by themselves, as in docker-compose.demo.yml.
 
     \b
     Examples:
       worker demo
       worker demo --json
     """
+    if context.invoked_subcommand is not None:
+        return
     with readable_errors():
         folder = (state or load().settings.data_dir / "demo").absolute()
         log.configure("warning")
@@ -85,9 +90,54 @@ def demo(*, as_json: bool, state: Path | None) -> None:
         if as_json:
             click.echo(json.dumps(_document(result), indent=2))
         else:
-            _print(result, folder)
-        if not result.is_proven:
-            raise FleetError("the ledger disagrees", remedy=f"look at {folder}, and please report this")
+            _print(result)
+            _print_what_next(folder)
+        _refuse_unproven(result, str(folder))
+
+
+_admin_port = click.option(
+    "--admin-port", default=4431, show_default=True, help="The loopback Telegram's port for the admin API."
+)
+
+
+@demo.command("stage")
+@_admin_port
+def stage_command(*, admin_port: int) -> None:
+    """Post the demo's archives in a running loopback Telegram, and log its accounts in.
+
+    It has to see the loopback Telegram's own files, below the same path.
+
+    \b
+    Example: worker demo stage
+    """
+    with readable_errors(), opened() as place:
+        stage = on_database(place, lambda db: set_stage(place.settings, db, admin_port))
+        click.echo(f"{len(stage.samples)} archives are posted in {len(stage.sources)} channels.")
+
+
+@demo.command("watch")
+@_admin_port
+@click.option("--minutes", default=15.0, show_default=True, help="When to give up.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def watch_command(*, admin_port: int, minutes: float, as_json: bool) -> None:
+    """Wait until a running fleet has dealt with the demo's archives, and show the proof from the ledger.
+
+    \b
+    Example: worker demo watch
+    """
+    with readable_errors(), opened() as place:
+        result = on_database(place, lambda db: watch(place.settings, db, admin_port, minutes * 60))
+        if as_json:
+            click.echo(json.dumps(_document(result), indent=2))
+        else:
+            _print(result)
+            click.echo("\nThe fleet goes on. Look around: worker status, worker sets list")
+        _refuse_unproven(result, "the logs")
+
+
+def _refuse_unproven(result: DemoResult, where: str) -> None:
+    if not result.is_proven:
+        raise FleetError("the ledger disagrees", remedy=f"look at {where}, and please report this")
 
 
 async def _run(address: str, folder: Path, *, quiet: bool) -> DemoResult:
@@ -133,15 +183,21 @@ def _reason(outcome: SetOutcome) -> dict[str, str | None]:
     return {"archive": outcome.name, "channel": outcome.channel, "reason": outcome.reason}
 
 
-def _print(result: DemoResult, folder: Path) -> None:
-    console = Console()
+def _print(result: DemoResult) -> None:
+    # In a container's log there is no terminal whose width would be that of the reader's.
+    console = Console() if sys.stdout.isatty() else Console(width=120)
     table = Table("archive", "channel", "size", "what became of it", box=None, header_style="bold")
     for outcome in result.outcomes:
         style = _STYLES.get(outcome.state, "")
         size = f"{outcome.size / 1e6:.1f} MB"
         table.add_row(Text(outcome.name), Text(outcome.channel), size, Text(_fate(outcome), style=style))
     console.print(table)
-    if result.new:
+    if result.bytes_moved is None:
+        console.print(
+            f"\n{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
+            f" {result.bytes_avoided / 1e6:.1f} MB not uploaded twice"
+        )
+    elif result.new:
         console.print(
             f"\n{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
             f" {result.bytes_moved / 1e6:.1f} MB moved in {result.seconds:.1f} s,"
@@ -159,6 +215,10 @@ def _print(result: DemoResult, folder: Path) -> None:
         f" {ledger.message_sets} are there whole; {ledger.doubled} doubled, {ledger.lost} lost,"
         f" {ledger.unexpected} unexpected."
     )
+
+
+def _print_what_next(folder: Path) -> None:
+    console = Console()
     console.print("\nRun it again, and there is nothing left to do. Look around:")
     # As it was called: after `make demo` that is a path, and nothing on PATH.
     program = sys.argv[0] if sys.argv[0].endswith("/worker") else "worker"

@@ -44,7 +44,8 @@ class DemoResult:
     """What the demo did, and the proof."""
 
     new: int
-    bytes_moved: int
+    # None where the fleet is somebody else's, whose wire nobody here has watched.
+    bytes_moved: int | None
     bytes_avoided: int
     seconds: float
     outcomes: list[SetOutcome]
@@ -105,7 +106,7 @@ async def run_demo(
     async with open_telegram(folder / "telegram") as telegram:
         stage = await build(telegram, folder)
         settings = demo_settings(folder, telegram)
-        await _log_in_all(settings, database, stage)
+        await log_in_all(settings, database, stage)
         before = await all_outcomes(database)
         meter, started = Meter(watcher), time.monotonic()
         async with open_process(settings, database, meter, tell) as process:
@@ -152,7 +153,8 @@ async def _tell_why(process: Process, told: str) -> str:
     return held[0].reason if held else told
 
 
-async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
+async def log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
+    """Log in the accounts that are not logged in yet, and name the channels."""
     known = {account.phone for account in await ready_accounts(database)}
     server, sealer = telegram_server(settings), open_sealer(settings)
 
