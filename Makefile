@@ -12,10 +12,10 @@ PINNED := --require-hashes --no-deps
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lock crash fuzz bench soak clean
+.PHONY: help install demo test check format lock crash fuzz bench soak secrets image containers clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
@@ -69,6 +69,15 @@ bench: install ## transfers side by side with other clients
 
 soak: install ## 3 GiB down and up, and the memory that takes
 	SOAK_MIB=3072 $(BIN)/python -m pytest -q tests/integration/telegram/test_memory.py
+
+secrets: ## make what docker-compose.yml wants to know; overwrites nothing
+	@sh containers/secrets.sh
+
+image: ## build the image of the worker [BUILD_IMAGE= RUN_IMAGE=]
+	docker build --tag archive-fleet:local $(foreach each,BUILD_IMAGE RUN_IMAGE,$(if $($(each)),--build-arg $(each)=$($(each)))) .
+
+containers: install ## run the whole fleet in containers, kill a worker, prove the result, and take everything down
+	PYTHONPATH=tests/containers:tests/crash $(BIN)/python tests/containers/prove.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
