@@ -48,6 +48,10 @@ def _unpack() -> None:
     part.rename(_unpacked())
 
 
+class ComposeError(Exception):
+    """A command failed; the message is what it said."""
+
+
 class Compose:
     """One project, with everything that belongs to it."""
 
@@ -60,11 +64,11 @@ class Compose:
         }
         self._env = kept | {"ARCHIVE_FLEET_IMAGE": IMAGE, "POSTGRES_IMAGE": bases.postgres}
 
-    def run(self, *arguments: str, quiet: bool = True) -> str:
+    def run(self, *arguments: str) -> str:
         """Run a command to its end and return what it says on stdout."""
         done = subprocess.run([*self._command, *arguments], capture_output=True, text=True, env=self._env)
         if done.returncode != 0:
-            raise SystemExit(f"compose {' '.join(arguments[:3])} failed:\n{done.stdout}{done.stderr}"[-4000:])
+            raise ComposeError(f"{' '.join(arguments[:3])} failed:\n{(done.stdout + done.stderr)[-3000:]}")
         return done.stdout
 
     def containers(self, service: str) -> list[str]:

@@ -15,7 +15,7 @@ import base_images
 import compose
 import stand_ins
 from base_images import ROOT, Bases
-from compose import Compose, inspect, left_behind
+from compose import Compose, ComposeError, inspect, left_behind
 from connection_overlaps import overlaps
 
 _WORK_SECONDS = 300
@@ -39,13 +39,15 @@ class PromiseBrokenError(Exception):
 def main() -> int:
     started = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A shell that starts this in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         bases = base_images.find()
         _say_what_it_stands_on(bases)
         _build(bases)
         with _project(bases) as project:
             _prove(project)
-    except (PromiseBrokenError, stand_ins.StandInError) as error:
+    except (PromiseBrokenError, ComposeError, stand_ins.StandInError) as error:
         print(f"containers: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -90,12 +92,13 @@ def _project(bases: Bases) -> Iterator[Compose]:
     project.down()
     try:
         yield project
-    except PromiseBrokenError:
+    except (PromiseBrokenError, ComposeError):
         print(project.run("logs", "--no-color", "--tail", "40")[-12_000:], file=sys.stderr)
         raise
     finally:
         # A second Ctrl-C would leave half of it behind.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         project.down()
 
 
