@@ -1,7 +1,9 @@
 # The worker as an image: built where there is a compiler, run where there is none, as a user without rights.
-ARG PYTHON=3.11
+# Exact versions, of one Python: the virtual environment of the first is moved into the second.
+ARG BUILD_IMAGE=python:3.13.15-trixie
+ARG RUN_IMAGE=python:3.13.15-slim-trixie
 
-FROM python:${PYTHON} AS build
+FROM ${BUILD_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 # What changes seldom comes first, so that its layer is kept.
@@ -18,7 +20,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . 
  && /opt/worker/bin/pip install --no-deps /dist/*.whl \
  && /opt/worker/bin/python -m compileall -q /opt/worker/lib
 
-FROM python:${PYTHON}-slim
+FROM ${RUN_IMAGE}
 # bsdtar unpacks what no library does: compressed RAR members, for their checksums and previews.
 RUN apt-get update && apt-get install -y --no-install-recommends libarchive-tools && rm -rf /var/lib/apt/lists/*
 # A fixed number, so that a volume's owner is the same on every host.

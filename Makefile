@@ -16,10 +16,10 @@ WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format lock dist crash fuzz bench soak bare clean
+.PHONY: help install demo test test-all check format lock dist crash fuzz bench soak bare secrets image containers clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make .venv with everything pinned, so that .venv/bin/worker works
 
@@ -90,6 +90,15 @@ soak: install ## 3 GiB down and up, and the memory that takes
 
 bare: ## demo and tests on bare Debian systems, as root [SYSTEMS="trixie sid" QUICK=1 FRESH=1]
 	python3 tests/bare/bare.py $(if $(QUICK),--quick) $(if $(FRESH),--fresh) --jobs $(JOBS) $(SYSTEMS)
+
+secrets: ## make what docker-compose.yml wants to know; overwrites nothing
+	@sh docs/containers/secrets.sh
+
+image: ## build the image of the worker [BUILD_IMAGE= RUN_IMAGE=]
+	docker build --tag archive-fleet:local $(foreach each,BUILD_IMAGE RUN_IMAGE,$(if $($(each)),--build-arg $(each)=$($(each)))) .
+
+containers: install ## run the whole fleet in containers, kill a worker, prove the result, and take everything down
+	PYTHONPATH=tests/containers:tests/crash $(BIN)/python tests/containers/prove.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -14,7 +14,11 @@ from worker.store.embedded import open_cluster
 URL_VARIABLE = "TEST_DATABASE_URL"
 LABEL_VARIABLE = "FLEET_TEST_DATABASE_LABEL"
 COPYING_VARIABLE = "FLEET_TEST_DATABASE_COPYING"
-_IMAGE = "postgres:17"
+_IMAGE = "postgres:18.6-trixie"
+# What `make containers` has made where that cannot be pulled.
+_STAND_IN = "archive-fleet-stand-in/postgres:18"
+# A registry that cannot be reached says so within seconds; this is for a slow one.
+_PULL_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,42 @@ def open_server() -> Iterator[Server]:
 def _start(stack: contextlib.ExitStack) -> Server:
     if not _docker_answers():
         return stack.enter_context(_embedded("embedded PostgreSQL"))
+    image, reason = choose_image()
+    if image is not None:
+        try:
+            return stack.enter_context(_container(image))
+        except Exception as error:  # noqa: BLE001 - whatever keeps the image from running, there is another way
+            reason = f"{image} does not run: {_first_line(str(error))}"
+    return stack.enter_context(_embedded(f"embedded PostgreSQL (Docker answers, but {reason})"))
+
+
+def choose_image() -> tuple[str | None, str]:
+    """The official image if it is here or can be pulled, else its stand-in if that is here; why not, if neither."""
+    refused = _missing(_IMAGE)
+    if refused is None:
+        return _IMAGE, ""
+    if _docker("image", "inspect", _STAND_IN).returncode == 0:
+        return _STAND_IN, ""
+    return None, f"{_IMAGE} cannot be had: {refused}"
+
+
+def _missing(image: str) -> str | None:
+    """Why this image is not here and cannot be pulled; None if it is."""
+    if _docker("image", "inspect", image).returncode == 0:
+        return None
     try:
-        return stack.enter_context(_container())
-    except Exception as error:  # noqa: BLE001 - whatever keeps the image from running, there is another way
-        reason = str(error).splitlines()[0][:120]
-        return stack.enter_context(
-            _embedded(f"embedded PostgreSQL (Docker answers, but {_IMAGE} does not run: {reason})")
-        )
+        pulled = _docker("pull", "--quiet", image, seconds=_PULL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"not pulled within {_PULL_SECONDS} s"
+    return None if pulled.returncode == 0 else _first_line(pulled.stderr)
+
+
+def _docker(*arguments: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=seconds)
+
+
+def _first_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason given"])[0][:160]
 
 
 def _docker_answers() -> bool:
@@ -68,11 +101,15 @@ def _docker_answers() -> bool:
 
 
 @contextlib.contextmanager
-def _container() -> Iterator[Server]:
+def _container(image: str) -> Iterator[Server]:
     from testcontainers.community.postgres import PostgresContainer  # noqa: PLC0415 - only where Docker runs
+    from testcontainers.core.config import testcontainers_config  # noqa: PLC0415
 
-    with PostgresContainer(_IMAGE, driver=None) as container:
-        yield Server(container.get_connection_url(), f"testcontainers {_IMAGE}")
+    # It removes what a killed test run leaves behind. Without its image nobody does, and the tests run all the same.
+    if _missing(testcontainers_config.ryuk_image) is not None:
+        testcontainers_config.ryuk_disabled = True
+    with PostgresContainer(image, driver=None) as container:
+        yield Server(container.get_connection_url(), f"testcontainers {image}")
 
 
 @contextlib.contextmanager

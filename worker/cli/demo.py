@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +15,12 @@ from rich.console import Console
 from worker import log
 from worker.cli.calling import program, shown_path
 from worker.cli.demo_display import display
-from worker.cli.demo_report import report
+from worker.cli.demo_elsewhere import stage, watch
+from worker.cli.demo_report import document, printed, report, what_next
 from worker.cli.fitting import wrapped
 from worker.cli.opening import database, readable_errors
 from worker.demo.run import DemoResult, DemoStoppedError, run_demo
 from worker.demo.world import demo_folder, log_file, opened_log, sole_demo
-from worker.errors import FleetError
 from worker.signals import leaving_in_order
 from worker.store import migrations
 from worker.store.embedded import open_cluster
@@ -31,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worker.cli.demo_display import Lines, Scene
-    from worker.store.overview import SetOutcome
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--state",
@@ -42,11 +39,13 @@ if TYPE_CHECKING:
     help="Where the demo keeps its database and its Telegram.  [default: .worker/demo here, if `make demo`"
     " made it; else demo in the data folder]",
 )
-def demo(*, as_json: bool, state: Path | None) -> None:
+@click.pass_context
+def demo(context: click.Context, *, as_json: bool, state: Path | None) -> None:
     """Run the main job on an embedded PostgreSQL and a loopback Telegram.
 
     It keeps to a folder of its own and touches nothing else. Run it again, and there is nothing left to do.
-    After it, every command works in its world with `worker --demo`.
+    After it, every command works in its world with `worker --demo`. The commands below are for a fleet and a
+    loopback Telegram that run by themselves, as in docker-compose.demo.yml.
 
     \b
     Examples:
@@ -56,6 +55,8 @@ def demo(*, as_json: bool, state: Path | None) -> None:
       worker --demo packages list
       worker --demo fetch 1 -o restored
     """
+    if context.invoked_subcommand is not None:
+        return
     with readable_errors(), leaving_in_order():
         folder = demo_folder(state)
         console = Console(stderr=True)
@@ -67,11 +68,17 @@ def demo(*, as_json: bool, state: Path | None) -> None:
                 click.echo(line, err=True)
             sys.exit(130)
         if as_json:
-            click.echo(json.dumps(_document(result), indent=2))
+            click.echo(json.dumps(document(result), indent=2))
         else:
-            _print(result, folder)
-        if not result.is_proven:
-            raise FleetError("the ledger disagrees", remedy=f"look at {folder}, and please report this")
+            printed(
+                lambda width: report(result, width),
+                lambda width: what_next(_commands(result, folder), shown_path(log_file(folder)), width),
+            )
+        result.require_proof(str(folder))
+
+
+demo.add_command(stage)
+demo.add_command(watch)
 
 
 def _perform(folder: Path, audience: Scene | Lines) -> DemoResult:
@@ -94,44 +101,6 @@ def _stopped(audience: Scene | Lines, folder: Path, width: int) -> Iterator[str]
     option = "" if demo_folder(None) == folder else f" --state {shlex.quote(shown_path(folder))}"
     yield "Go on with:"
     yield f"  {program()} demo{option}"
-
-
-def _document(result: DemoResult) -> dict[str, object]:
-    return {
-        "archives": len(result.outcomes),
-        "published": result.published,
-        "duplicates": result.duplicates,
-        "waiting": [_reason(outcome) for outcome in result.in_state("collecting", "ready", "claimed")],
-        "failed": [_reason(outcome) for outcome in result.in_state("failed")],
-        "skipped": [_reason(outcome) for outcome in result.in_state("skipped")],
-        "new": result.new,
-        "split_parts": result.split_parts,
-        "bytes_moved": result.bytes_moved,
-        "bytes_avoided": result.bytes_avoided,
-        "seconds": round(result.seconds, 2),
-        "ledger": asdict(result.ledger),
-    }
-
-
-def _reason(outcome: SetOutcome) -> dict[str, str | None]:
-    return {"archive": outcome.name, "channel": outcome.channel, "reason": outcome.reason}
-
-
-def _print(result: DemoResult, folder: Path) -> None:
-    console = Console()
-    written = io.StringIO()
-    # In one piece: whoever reads the first lines only, such as `head`, has got all of it by then.
-    paper = Console(
-        file=written,
-        width=console.width,
-        force_terminal=console.is_terminal,
-        color_system=console.color_system,  # type: ignore[arg-type] # its own answer
-        soft_wrap=True,
-        highlight=False,
-    )
-    for line in report(result, _commands(result, folder), shown_path(log_file(folder)), console.width):
-        paper.print(line)
-    click.echo(written.getvalue(), nl=False)
 
 
 def _commands(result: DemoResult, folder: Path) -> list[str]:

@@ -1,11 +1,15 @@
-"""What the demo did, for eyes: each archive's fate, the proof, and where to go from here."""
+"""What the demo did: each archive's fate, the proof, and where to go from here."""
 
 from __future__ import annotations
 
+import io
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import click
 from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from worker.cli.fitting import cut, padded, wrapped
@@ -13,7 +17,7 @@ from worker.demo.run import SEARCH
 from worker.status.wording import count_of, plain, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from worker.demo.run import DemoResult
     from worker.store.overview import SetOutcome
@@ -33,8 +37,49 @@ _SIZE_CELLS = len("99.9 MB")
 _FATE_CELLS = len("package 12: 3 files, split into 5")
 
 
-def report(result: DemoResult, commands: Sequence[str], log: str, width: int) -> Iterator[Text]:
-    """The whole of it, in lines of at most ``width`` cells; commands and the log's path stay whole."""
+def document(result: DemoResult) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "archives": len(result.outcomes),
+        "published": result.published,
+        "duplicates": result.duplicates,
+        "waiting": [_reason(outcome) for outcome in result.in_state("collecting", "ready", "claimed")],
+        "failed": [_reason(outcome) for outcome in result.in_state("failed")],
+        "skipped": [_reason(outcome) for outcome in result.in_state("skipped")],
+        "new": result.new,
+        "split_parts": result.split_parts,
+        "bytes_moved": result.bytes_moved,
+        "bytes_avoided": result.bytes_avoided,
+        "seconds": round(result.seconds, 2),
+        "ledger": asdict(result.ledger),
+    }
+
+
+def _reason(outcome: SetOutcome) -> dict[str, str | None]:
+    return {"archive": outcome.name, "channel": outcome.channel, "reason": outcome.reason}
+
+
+def printed(*parts: Callable[[int], Iterator[Text]]) -> None:
+    """Show lines that are made for the width there is."""
+    console = Console()
+    written = io.StringIO()
+    # In one piece: whoever reads the first lines only, such as `head`, has got all of it by then.
+    paper = Console(
+        file=written,
+        width=console.width,
+        force_terminal=console.is_terminal,
+        color_system=console.color_system,  # type: ignore[arg-type] # its own answer
+        soft_wrap=True,
+        highlight=False,
+    )
+    for part in parts:
+        for line in part(console.width):
+            paper.print(line)
+    click.echo(written.getvalue(), nl=False)
+
+
+def report(result: DemoResult, width: int) -> Iterator[Text]:
+    """What became of each archive, and the proof, in lines of at most ``width`` cells."""
     yield from outcome_lines(result.outcomes, width)
     yield Text()
     yield from _paragraph(_sum(result), width)
@@ -53,6 +98,10 @@ def report(result: DemoResult, commands: Sequence[str], log: str, width: int) ->
         width,
         style,
     )
+
+
+def what_next(commands: Sequence[str], log: str, width: int) -> Iterator[Text]:
+    """Where to look; commands and the log's path stay whole."""
     yield Text()
     yield from _paragraph(f"The log is in {log}", width)
     yield from _paragraph("Run it again, and there is nothing left to do. Look around:", width)
@@ -107,6 +156,11 @@ def _fate(outcome: SetOutcome) -> str:
 
 
 def _sum(result: DemoResult) -> str:
+    if result.bytes_moved is None:
+        return (
+            f"{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
+            f" {size(result.bytes_avoided)} not uploaded twice."
+        )
     if not (result.new or result.bytes_moved):
         return "Nothing to do: every archive was dealt with before."
     seen = len(result.outcomes)

@@ -53,7 +53,8 @@ class DemoResult:
     """What the demo did, and the proof."""
 
     new: int
-    bytes_moved: int
+    # None where the fleet is somebody else's, whose wire nobody here has watched.
+    bytes_moved: int | None
     bytes_avoided: int
     seconds: float
     outcomes: list[SetOutcome]
@@ -83,6 +84,11 @@ class DemoResult:
         """Whether every archive is at the destination exactly once, and nothing else is."""
         return not (self.ledger.doubled or self.ledger.lost or self.ledger.unexpected)
 
+    def require_proof(self, where: str) -> None:
+        """Refuse to call it well when the ledger does not."""
+        if not self.is_proven:
+            raise FleetError("the ledger disagrees", remedy=f"look at {where}, and please report this")
+
 
 async def run_demo(folder: Path, database: Database, audience: Audience) -> DemoResult:
     """Set the stage if it is not set yet, let the fleet work, and ask the ledger."""
@@ -94,7 +100,7 @@ async def run_demo(folder: Path, database: Database, audience: Audience) -> Demo
         audience.act("setting the stage")
         stage = await build(telegram, folder)
         settings = demo_settings(folder).settings
-        await _log_in_all(settings, database, stage)
+        await log_in_all(settings, database, stage)
         before = await all_outcomes(database)
         meter, started = Meter(audience), time.monotonic()
         async with open_process(settings, database, meter, audience.tell) as process:
@@ -172,7 +178,8 @@ async def _tell_why(process: Process, told: str) -> str:
     return held[0].reason if held else told
 
 
-async def _log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
+async def log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
+    """Log in the accounts that are not logged in yet, and name the channels."""
     known = {account.phone for account in await ready_accounts(database)}
     server, sealer = telegram_server(settings), open_sealer(settings)
 

@@ -37,7 +37,9 @@ async def test_p11_the_picture_inside_becomes_a_thumbnail_of_one_size(name, tmp_
     preview = await preview_of(nursery, {file.name: file.read_bytes() for file in sample.files})
     packed_for_others = PACKED_RAR.match(name) and rar_unpacker.PROGRAM is None
     if packed_for_others or ("ppmd" in name and "PPMd" in UNREADABLE):
-        assert preview is None  # what is packed in a RAR takes bsdtar, PPMd takes pyppmd; without them it is left out
+        assert (
+            preview is None
+        )  # what is packed in a RAR takes bsdtar, PPMd takes pyppmd; without them it is left out
         return
     assert preview.path.removeprefix("./") == "folder/deep/er/cover.jpg"
     with Image.open(io.BytesIO(preview.jpeg)) as image:

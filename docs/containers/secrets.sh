@@ -1,0 +1,78 @@
+#!/bin/sh
+# Makes what docker-compose.yml wants to know: the folder secrets/, and the API id in .env. It overwrites nothing.
+# The API id and hash come from the environment (WORKER_TELEGRAM__API_ID, WORKER_TELEGRAM__API_HASH), from .env, or are asked for.
+set -eu
+umask 077
+cd "${1:-$(dirname "$0")/../..}"
+
+say() { printf '  %-27s %s\n' "$1" "$2"; }
+
+fail() { echo "secrets: $1" >&2; exit 2; }
+
+# Writes what it reads, unless the file has something in it already.
+keep() {
+    if [ -s "secrets/$1" ]; then
+        cat > /dev/null
+        say "secrets/$1" "is there already, left as it was"
+        return
+    fi
+    # Aside first: a run that is broken off leaves no half of a secret.
+    cat > "secrets/.$1.part"
+    mv -f "secrets/.$1.part" "secrets/$1"
+    # Read in the containers by other users; the folder is closed to those of the host.
+    chmod 444 "secrets/$1"
+    say "secrets/$1" "made"
+}
+
+hex() { od -An -v -tx1 -N"$1" /dev/urandom | tr -d ' \n'; }
+
+from_env_file() { [ ! -f .env ] || sed -n "s/^$1=//p" .env | tail -n 1 | tr -d "\"' \r"; }
+
+# The value of a variable: of the environment, of .env, or what is typed.
+asked() {
+    eval "value=\${$1:-}"
+    [ -n "$value" ] || value=$(from_env_file "$1")
+    if [ -z "$value" ] && [ -t 0 ]; then
+        printf '%s (from my.telegram.org): ' "$2" >&2
+        read -r value
+    fi
+    [ -n "$value" ] || fail "no $2. Set $1, or run this in a terminal."
+    printf '%s' "$value"
+}
+
+mkdir -p secrets
+chmod 700 secrets
+
+# The password and the address belong together: one that is missing is made from the other.
+if [ -s secrets/postgres_password ]; then
+    password=$(cat secrets/postgres_password)
+elif [ -s secrets/database_url ]; then
+    password=$(sed -n 's|^postgresql://fleet:\([^@]*\)@postgres:5432/fleet$|\1|p' secrets/database_url)
+    [ -n "$password" ] || password=$(hex 24)
+else
+    password=$(hex 24)
+fi
+printf '%s\n' "$password" | keep postgres_password
+printf 'postgresql://fleet:%s@postgres:5432/fleet\n' "$password" | keep database_url
+head -c 32 /dev/urandom | base64 | keep secret_key
+
+if [ -s secrets/api_hash ]; then
+    keep api_hash < /dev/null
+else
+    hash=$(asked WORKER_TELEGRAM__API_HASH "API hash")
+    case $hash in *[!0-9a-f]*) fail "an API hash is 32 digits from 0 to f" ;; esac
+    [ "${#hash}" = 32 ] || fail "an API hash is 32 digits from 0 to f"
+    printf '%s\n' "$hash" | keep api_hash
+fi
+
+if [ -n "$(from_env_file WORKER_TELEGRAM__API_ID)" ]; then
+    say ".env" "names an API id already, left as it was"
+else
+    id=$(asked WORKER_TELEGRAM__API_ID "API id")
+    case $id in *[!0-9]*) fail "an API id is a number" ;; esac
+    # A line without an end, as some editors leave it, would swallow this one.
+    [ ! -s .env ] || [ -z "$(tail -c 1 .env)" ] || echo >> .env
+    printf 'WORKER_TELEGRAM__API_ID=%s\n' "$id" >> .env
+    say ".env" "WORKER_TELEGRAM__API_ID added"
+fi
+echo "Keep secrets/secret_key with your backups: without it no session can be opened."
