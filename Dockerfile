@@ -16,7 +16,9 @@ RUN python -m venv /opt/worker \
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY alembic/ alembic/
 COPY worker/ worker/
-RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
+# For `worker --version`: the sources come without git.
+ARG COMMIT=""
+RUN ARCHIVE_FLEET_COMMIT="$COMMIT" /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
  && /opt/worker/bin/pip install --no-deps /dist/*.whl \
  && /opt/worker/bin/python -m compileall -q /opt/worker/lib
 

@@ -95,7 +95,8 @@ secrets: ## make what docker-compose.yml wants to know; overwrites nothing
 	@sh docs/containers/secrets.sh
 
 image: ## build the image of the worker [BUILD_IMAGE= RUN_IMAGE=]
-	docker build --tag archive-fleet:local $(foreach each,BUILD_IMAGE RUN_IMAGE,$(if $($(each)),--build-arg $(each)=$($(each)))) .
+	docker build --tag archive-fleet:local $(foreach each,BUILD_IMAGE RUN_IMAGE COMMIT,$(if $($(each)),--build-arg $(each)=$($(each)))) .
+COMMIT ?= $(shell git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null)
 
 containers: install ## run the whole fleet in containers, kill a worker, prove the result, and take everything down
 	PYTHONPATH=tests/containers:tests/crash $(BIN)/python tests/containers/prove.py

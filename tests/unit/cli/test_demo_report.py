@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from worker.cli.demo_report import outcome_lines, report
+from worker.cli.demo_report import outcome_lines, report, what_next
 from worker.demo.proof import Ledger
 from worker.demo.run import DemoResult
 from worker.demo.samples import make_samples
@@ -88,7 +88,9 @@ def result(outcomes):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_whole_report_fits_and_its_commands_stand_in_one_line_each(result, width):
-    lines = [line.plain for line in report(result, COMMANDS, ".worker/demo/demo.log", width)]
+    lines = [
+        line.plain for line in (*report(result, width), *what_next(COMMANDS, ".worker/demo/demo.log", width))
+    ]
     assert [line for line in lines if cell_len(line) > width] == []
     assert [line.strip() for line in lines if "--demo" in line] == COMMANDS
 
@@ -103,4 +105,4 @@ def test_the_whole_report_fits_and_its_commands_stand_in_one_line_each(result, w
 )
 def test_a_later_run_says_what_was_left_to_do(result, new, moved, said):
     later = replace(result, new=new, bytes_moved=moved)
-    assert said in "\n".join(line.plain for line in report(later, COMMANDS, "demo.log", 120))
+    assert said in "\n".join(line.plain for line in report(later, 120))
