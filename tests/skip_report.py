@@ -23,7 +23,8 @@ PACKAGES = {
 
 def lacking(*things):
     """Skip the test for want of these programs."""
-    pytest.skip(LACKING + ", ".join(things))
+    # Told of the test that asked, and not of this line.
+    raise pytest.skip.Exception(LACKING + ", ".join(things), _use_item_location=True)
 
 
 def write(terminalreporter):

@@ -85,7 +85,10 @@ def libraries(form, paths):
         with py7zr.SevenZipFile(source) as archive:
             return {"py7zr": [(f.filename, f.uncompressed) for f in archive.list()]}
     if form.startswith("rar"):
-        return {"rarfile": _rarfile(source)}
+        try:
+            return {"rarfile": _rarfile(source)}
+        except rarfile.RarCannotExec:  # a packed comment, and no program to unpack it: it then lists nothing
+            return {}
     if form.startswith("tar"):
         stream = io.BytesIO(zstd.decompress(source.read_bytes())) if form == "tar.zst" else None
         with tarfile.open(source, fileobj=stream) as archive:

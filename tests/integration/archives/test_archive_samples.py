@@ -97,7 +97,10 @@ def test_what_the_installed_tool_makes_is_listed_as_the_installed_tools_list_it(
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("name", [name for name in MADE_BY_TOOLS if name.startswith("rar")])
+# Where no program unpacks the packed comment of the older format, rarfile does not open the archive.
+@pytest.mark.parametrize(
+    "name", [n for n in MADE_BY_TOOLS if n.startswith("rar") and n != "rar4_tool_comment"]
+)
 async def test_checksums_and_times_of_a_kept_rar_are_those_that_rarfile_reads(name, tmp_path, nursery):
     sample = samples.build(name, tmp_path)
     _, ours = await memory_sets.examined(nursery, {file.name: file.read_bytes() for file in sample.files})
