@@ -78,7 +78,7 @@ def _debootstrap(tree: Path) -> None:
         raise StandInError("the stand-ins are made with debootstrap, by root")
     with tempfile.TemporaryDirectory(dir=cache()) as folder:
         root, packed = Path(folder) / "root", Path(folder) / "tree.tar"
-        _run("debootstrap", "--variant=minbase", _RELEASE, str(root), "http://deb.debian.org/debian")
+        _run("debootstrap", "--variant=minbase", _RELEASE, str(root))
         _run("tar", "-C", str(root), "-cf", str(packed), ".")
         packed.rename(tree)
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -41,3 +42,12 @@ def test_no_test_measures_how_busy_the_machine_is():
         if hurried.search(line) and "clients" not in path.parts
     }
     assert found == set()
+
+
+def test_no_file_names_the_host_of_a_registry():
+    """Where packages come from is the machine's choice."""
+    named = re.compile(r"https?://[\w.-]*(pypi|pythonhosted|debian\.|docker\.io|npmjs)")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=_ROOT, capture_output=True, text=True).stdout
+    files = [_ROOT / name for name in listed.split("\0") if name] or list(_ROOT.rglob("*.txt"))
+    found = [str(path) for path in files if path.is_file() and named.search(path.read_text(errors="replace"))]
+    assert found == []

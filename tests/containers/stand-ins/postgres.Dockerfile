@@ -3,7 +3,7 @@ FROM archive-fleet-stand-in/debian
 ENV PATH=/usr/lib/postgresql/18/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
     PGDATA=/var/lib/postgresql/18/docker
 # Debian 13 has version 17; version 18 comes from its successor. A mirror may be days behind; signatures are checked.
-RUN echo "deb http://deb.debian.org/debian forky main" > /etc/apt/sources.list.d/forky.list \
+RUN sed "s/trixie/forky/" /etc/apt/sources.list > /etc/apt/sources.list.d/forky.list \
  && printf 'Package: *\nPin: release n=forky\nPin-Priority: 100\n' > /etc/apt/preferences.d/forky \
  && apt-get -o Acquire::Check-Valid-Until=false update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -t forky postgresql-18 \
