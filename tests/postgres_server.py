@@ -108,8 +108,10 @@ def _container(image: str) -> Iterator[Server]:
     # It removes what a killed test run leaves behind. Without its image nobody does, and the tests run all the same.
     if _missing(testcontainers_config.ryuk_image) is not None:
         testcontainers_config.ryuk_disabled = True
-    with PostgresContainer(image, driver=None) as container:
-        yield Server(container.get_connection_url(), f"testcontainers {image}")
+    # As many connections as the embedded server takes, and like it without a disk to wait for.
+    prepared = PostgresContainer(image, driver=None).with_command("postgres -c max_connections=300")
+    with prepared.with_tmpfs_mount("/var/lib/postgresql") as container:
+        yield Server(container.get_connection_url(), f"testcontainers {image}", "STRATEGY FILE_COPY")
 
 
 @contextlib.contextmanager
