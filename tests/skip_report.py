@@ -10,15 +10,19 @@ import pytest
 
 LACKING = "not installed here: "
 _MISSING = re.compile(rf"{LACKING}(.+)|(.+) is not installed")
-# What to install for a program, where it is not a package of its name.
+# What Debian calls the package that has a program; tests/install_tools.sh installs them all.
 PACKAGES = {
     "a C compiler": "gcc python3-dev",
     "bsdtar": "libarchive-tools",
-    "docker compose": "docker.io docker-compose",
+    "bzip2": "bzip2",
+    "pgbouncer": "pgbouncer",
     "PostgreSQL": "postgresql",
-    "rar6": "a rar before 7.0",
+    "rar": "rar",
     "xz": "xz-utils",
+    "zip": "zip",
+    "zstd": "zstd",
 }
+ELSEWHERE = {"rar6": "a rar before 7.0"}
 
 
 def lacking(*things):
@@ -42,15 +46,16 @@ def line(reasons):
             things.update((found[1] or found[2]).split(", "))
         else:
             others[reason] += 1
-    named = [f"{thing} ({_source(thing)})" for thing in sorted(things)]
+    named = [_with_source(thing) for thing in sorted(things)]
     named += [reason if count == 1 else f"{reason} ({count})" for reason, count in sorted(others.items())]
-    help_ = " — make test-all installs and runs them" if things else ""
+    help_ = " — make test-all installs what it can and runs all" if things else ""
     return f"skipped {len(reasons)}: {', '.join(named)}{help_}"
 
 
-def _source(thing):
-    source = PACKAGES.get(thing, thing)
-    return source if source.startswith("a ") else f"apt install {source}"
+def _with_source(thing):
+    if thing in PACKAGES:
+        return f"{thing} (apt install {PACKAGES[thing]})"
+    return f"{thing} ({ELSEWHERE[thing]})" if thing in ELSEWHERE else thing
 
 
 def _reason(report):
