@@ -38,7 +38,6 @@ def settings(tmp_path, telegram, database_url):
     }
 
 
-@pytest.mark.timeout(240)
 async def test_a_fleet_that_runs_by_itself_publishes_what_was_staged_and_watching_ends_with_the_proof(
     tmp_path, telegram, settings
 ):
