@@ -124,7 +124,7 @@ class World:
         self.sources.append(group)
         return group
 
-    async def drain(self, *argv: str) -> None:
+    async def drain(self, *argv: str, seconds: float = DRAIN_SECONDS) -> None:
         """Run the fleet until everything is dealt with and the dead are buried."""
         started = time.monotonic()
         while True:
@@ -133,7 +133,7 @@ class World:
             left = await self.unfinished()
             if not left:
                 return
-            assert time.monotonic() - started < DRAIN_SECONDS, (left, self.workers.logs[-1].read_text())
+            assert time.monotonic() - started < seconds, (left, self.workers.logs[-1].read_text())
 
     async def unfinished(self) -> dict[str, int]:
         """What the fleet has yet to deal with, and how much of it."""
