@@ -32,7 +32,7 @@ $(STAMP): requirements/dev.txt $(OPTIONAL:%=requirements/%.txt) pyproject.toml h
 	@$(PIP) $(PINNED) -r requirements/dev.txt
 	@for each in $(OPTIONAL); do \
 	  $(PIP) $(PINNED) $(WHEELS) -r requirements/$$each.txt 2>/dev/null || left="$$left $$(sed "s/==.*//;q" requirements/$$each.txt)"; done; \
-	  test -z "$$left" || printf '%s\n' "left out, having no wheel for this Python:$$left" "(see: $(BIN)/worker doctor)"
+	  test -z "$$left" || printf '%s\n' "could not be installed, and the fleet goes without:$$left" "(what that means: $(BIN)/worker doctor)"
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 

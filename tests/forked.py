@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hang_guard import HANG_SECONDS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -86,7 +88,7 @@ class ForkServer:
 
     def close(self) -> None:
         self._requests.close()
-        self._server.wait(timeout=10)
+        self._server.wait(timeout=HANG_SECONDS)
 
 
 @functools.cache

@@ -15,12 +15,18 @@ policy=/usr/sbin/policy-rc.d
 clusters=/etc/postgresql-common/createcluster.d
 work=$(mktemp -d)
 silent=no
+clusterless=no
 leave() {
   rm -rf "$work"
   $root rm -f "$sources"
   [ "$silent" = no ] || $root rm -f "$policy"
+  [ "$clusterless" = no ] || $root rm -f "$clusters/archive-fleet-tests.conf"
 }
 trap leave EXIT
+# A shell that a signal ends runs no EXIT trap of its own accord.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -qq"
 $apt update
@@ -30,7 +36,7 @@ if [ ! -e "$policy" ]; then
 fi
 [ -d /etc/postgresql-common ] || {
   $root mkdir -p "$clusters" && echo "create_main_cluster = false" >"$work/cluster" \
-    && $root install -m 644 "$work/cluster" "$clusters/archive-fleet-tests.conf"
+    && $root install -m 644 "$work/cluster" "$clusters/archive-fleet-tests.conf" && clusterless=yes
 }
 $apt install --no-install-recommends \
   bzip2 gcc libarchive-tools libc6-dev pgbouncer postgresql python3-dev unzip xz-utils zip zstd >/dev/null
@@ -40,15 +46,22 @@ $apt install --no-install-recommends \
 apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' \
   'Component: main' | head -n 1 >"$work/mirror"
 read -r mirror codename <"$work/mirror" || refuse "it knows no mirror of Debian's"
-cat >"$work/sources" <<END
+
+# Makes apt see the component of this suite, too.
+also() {
+  cat >"$work/sources" <<END
 Types: deb
 URIs: $mirror
-Suites: $codename bullseye
+Suites: $*
 Components: non-free
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 END
-$root install -m 644 "$work/sources" "$sources"
-if $apt update && $apt install --no-install-recommends rar unrar >/dev/null; then
+  $root install -m 644 "$work/sources" "$sources" && $apt update
+}
+
+if also "$codename" && $apt install --no-install-recommends rar unrar >/dev/null; then
+  # The older suite may be gone from the mirror; then there is no older rar.
+  also "$codename" bullseye || also "$codename"
   older=$(apt-cache madison rar | awk '{ print $3 }' | grep -m 1 -E '^(2:)?6' || true)
   if [ -n "$older" ] && (cd "$work" && apt-get -qq download "rar=$older" 2>/dev/null); then
     dpkg -x "$work"/rar_*.deb "$work/rar" && install -m 755 "$work/rar/usr/bin/rar" "$folder/rar6"

@@ -73,15 +73,18 @@ def _missing(image: str) -> str | None:
     """Why this image is not here and cannot be pulled; None if it is."""
     if _docker("image", "inspect", image).returncode == 0:
         return None
-    try:
-        pulled = _docker("pull", "--quiet", image, seconds=_PULL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"not pulled within {_PULL_SECONDS} s"
+    pulled = _docker("pull", "--quiet", image, seconds=_PULL_SECONDS)
     return None if pulled.returncode == 0 else _first_line(pulled.stderr)
 
 
 def _docker(*arguments: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=seconds)
+    command = ["docker", *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(
+            command, 1, "", f"docker {arguments[0]}: no answer within {seconds} s"
+        )
 
 
 def _first_line(text: str) -> str:
@@ -89,15 +92,9 @@ def _first_line(text: str) -> str:
 
 
 def _docker_answers() -> bool:
-    docker = shutil.which("docker")
-    if docker is None:
+    if shutil.which("docker") is None:
         return False
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        answer = subprocess.run(
-            [docker, "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=10
-        )
-        return answer.returncode == 0
-    return False
+    return _docker("version", "--format", "{{.Server.Version}}", seconds=10).returncode == 0
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forked import fork_server, nothing, plain_environment
+from hang_guard import HANG_SECONDS
 
 _INSTALLED = Path(sys.executable).with_name("worker")
 # What a question ends with, and nothing else that is shown.
@@ -104,7 +105,7 @@ def _converse(terminal: int, typed: Callable[[str], str]) -> str:
     decoder, shown = codecs.getincrementaldecoder("utf-8")(), ""
     # Reading from a terminal that nobody has open any more is an error.
     with contextlib.suppress(OSError):
-        while select.select([terminal], [], [], 60)[0]:
+        while select.select([terminal], [], [], HANG_SECONDS)[0]:
             shown += decoder.decode(os.read(terminal, 4096))
             os.write(terminal, typed(shown).encode())
     return shown.replace("\r", "")

@@ -52,6 +52,9 @@ elif [ -s secrets/database_url ]; then
 else
     password=$(hex 24)
 fi
+case $password in
+*[!A-Za-z0-9._~-]*) fail "secrets/postgres_password has characters that an address cannot have. Use letters and digits." ;;
+esac
 printf '%s\n' "$password" | keep postgres_password
 printf 'postgresql://fleet:%s@postgres:5432/fleet\n' "$password" | keep database_url
 head -c 32 /dev/urandom | base64 | keep secret_key

@@ -9,7 +9,7 @@ import stand_ins
 from base_images import ROOT, Bases
 
 PROJECT = "archive-fleet-proof"
-IMAGE = "archive-fleet:proof"
+IMAGE = f"{PROJECT}:local"
 FILES = ("docker-compose.yml", "docker-compose.demo.yml")
 
 
@@ -62,7 +62,7 @@ class Compose:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("WORKER_", "COMPOSE_"))
         }
-        self._env = kept | {"ARCHIVE_FLEET_IMAGE": IMAGE, "POSTGRES_IMAGE": bases.postgres}
+        self._env = kept | {"ARCHIVE_FLEET_DEMO": PROJECT, "POSTGRES_IMAGE": bases.postgres}
 
     def run(self, *arguments: str) -> str:
         """Run a command to its end and return what it says on stdout."""

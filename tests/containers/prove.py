@@ -100,6 +100,7 @@ def _project(bases: Bases) -> Iterator[Compose]:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         project.down()
+        subprocess.run(["docker", "rmi", "--force", compose.IMAGE], capture_output=True)
 
 
 def _prove(project: Compose) -> None:

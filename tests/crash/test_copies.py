@@ -31,15 +31,18 @@ async def test_a_copy_applied_without_an_answer_is_adopted_not_sent_again(world)
 @pytest.mark.parametrize("as_errors", [False, True])
 async def test_a_copy_that_is_applied_late_and_the_upload_after_it_make_one_message(world, as_errors):
     await world.admin.set_repeats(as_errors=as_errors)
-    # The server holds the copy for longer than the next owner needs to look for it, and to upload.
-    rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=8)
+    rule = await world.admin.add_rule("messages.sendMedia", "delay", seconds=None)
     pid = world.workers.start("run", "--once", *ONE, env=world.env())
     await world.until_hit(rule)
     os.kill(pid, signal.SIGKILL)
     await asyncio.to_thread(world.workers.wait, pid)
-    await world.drain(*ONE)
-    while len(await world.admin.calls("messages.sendMedia")) < 2:
+    draining = asyncio.create_task(world.drain(*ONE))
+    # The server holds the copy until the next owner has looked for it, and uploaded and sent.
+    while not draining.done() and not await world.admin.calls("messages.sendMedia"):
         await asyncio.to_thread(time.sleep, 0.1)
+    await world.admin.lift_rule(rule)
+    await draining
+    await world.until_called("messages.sendMedia", 2)
     await world.check_invariants()
 
 

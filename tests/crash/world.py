@@ -175,6 +175,14 @@ class World:
 
         await until(hits)
 
+    async def until_called(self, method: str, times: int) -> None:
+        """Wait until the loopback Telegram has dealt with so many calls of this method."""
+
+        async def calls():
+            return len(await self.admin.calls(method)) >= times
+
+        await until(calls)
+
     async def until_buried(self) -> None:
         """Wait until every dead worker has been silent for longer than its lease."""
         query = (

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from hang_guard import HANG_SECONDS
 
 _SCRIPT = """
 import sys
@@ -81,7 +82,7 @@ def test_the_process_stops_itself_until_it_is_continued():
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
         process.send_signal(signal.SIGCONT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0
         assert output.splitlines()[-1] == "finally"
     finally:

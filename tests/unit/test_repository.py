@@ -33,7 +33,7 @@ def test_no_module_outgrows_a_sitting():
 def test_no_test_measures_how_busy_the_machine_is():
     """A hang is called one after HANG_SECONDS; nothing is asserted to take less time than something."""
     hurried = re.compile(
-        r"asyncio\.timeout\((?!HANG_SECONDS)|wait_for\([^\n]*, [\d.]+\)$|(monotonic|perf_counter)\(\) - \w+ <"
+        r"asyncio\.timeout\((?!HANG_SECONDS|COMMAND_SECONDS)|wait_for\([^\n]*, [\d.]+\)$|(communicate|wait|join)\([^\n]*timeout=\d|(monotonic|perf_counter)\(\) - \w+ <"
     )
     found = {
         f"{path.relative_to(_ROOT)}:{number}"

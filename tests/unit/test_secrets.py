@@ -116,3 +116,13 @@ def test_password_and_address_are_made_from_each_other(make_secrets):
     (secrets / "database_url").unlink()
     make_secrets()
     assert _secret(make_secrets.place, "database_url") == address
+
+
+def test_a_password_that_an_address_cannot_have_is_refused_and_left_as_it_was(make_secrets):
+    (folder := make_secrets.place / "secrets").mkdir()
+    (folder / "postgres_password").write_text("p@ss/w:rd%\n")
+    done = make_secrets(**_GIVEN)
+    assert done.returncode == 2
+    assert "secrets/postgres_password has characters that an address cannot have" in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["postgres_password"]
+    assert _secret(make_secrets.place, "postgres_password") == "p@ss/w:rd%"

@@ -60,11 +60,14 @@ def demo(context: click.Context, *, as_json: bool, state: Path | None) -> None:
     with readable_errors(), leaving_in_order():
         folder = demo_folder(state)
         console = Console(stderr=True)
-        try:
-            with display(console, only_told=as_json) as audience:
+        result, stopped = None, list[str]()
+        with display(console, only_told=as_json) as audience:
+            try:
                 result = _perform(folder, audience)
-        except (KeyboardInterrupt, DemoStoppedError):
-            for line in _stopped(audience, folder, console.width):
+            except (KeyboardInterrupt, DemoStoppedError):
+                stopped = list(_stopped(audience, folder, console.width))
+        if result is None:
+            for line in stopped:
                 click.echo(line, err=True)
             sys.exit(130)
         if as_json:
@@ -97,7 +100,9 @@ async def _run(address: str, folder: Path, audience: Scene | Lines) -> DemoResul
 def _stopped(audience: Scene | Lines, folder: Path, width: int) -> Iterator[str]:
     """What was kept, and how to go on."""
     so_far = f"{audience.done} of {audience.of} archives are dealt with, and " if audience.of else ""
-    yield from wrapped(f"Stopped: {so_far}all that was done is kept in {shown_path(folder)}", width)
+    # The path in one piece, however long it is.
+    yield from wrapped(f"Stopped: {so_far}all that was done is kept in", width)
+    yield f"  {shown_path(folder)}"
     option = "" if demo_folder(None) == folder else f" --state {shlex.quote(shown_path(folder))}"
     yield "Go on with:"
     yield f"  {program()} demo{option}"

@@ -103,7 +103,7 @@ def report(result: DemoResult, width: int) -> Iterator[Text]:
 def what_next(commands: Sequence[str], log: str, width: int) -> Iterator[Text]:
     """Where to look; commands and the log's path stay whole."""
     yield Text()
-    yield from _paragraph(f"The log is in {log}", width)
+    yield Text(f"The log is in {log}")
     yield from _paragraph("Run it again, and there is nothing left to do. Look around:", width)
     for command in commands:
         yield Text(f"  {command}", "bold")

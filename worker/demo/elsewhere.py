@@ -10,6 +10,7 @@ from worker.demo.proof import read_ledger
 from worker.demo.run import SEARCH, DemoResult, log_in_all
 from worker.demo.stage import Stage, build, post_late_part
 from worker.demo.telegram import Telegram
+from worker.demo.world import notes_file
 from worker.errors import FleetError, UserError
 from worker.sandbox.admin_client import SandboxAdmin
 from worker.store.catalogue import search_packages
@@ -25,7 +26,16 @@ _SETTLED = {"indexed", "duplicate", "skipped", "failed"}
 
 async def set_stage(settings: Settings, database: Database, admin_port: int) -> Stage:
     """Post everything, log the accounts in, and name sources and destination; what is there already stays."""
-    stage = await build(_telegram(settings, admin_port), settings.data_dir)
+    telegram = _telegram(settings, admin_port)
+    begun = settings.data_dir / "stage.begun"
+    if begun.exists() and not notes_file(settings.data_dir).exists():
+        raise UserError(
+            "the stage was begun here before and not finished",
+            remedy="start anew with an empty loopback Telegram: docker compose … down --volumes",
+        )
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    begun.touch()
+    stage = await build(telegram, settings.data_dir)
     await log_in_all(settings, database, stage)
     return stage
 
@@ -36,13 +46,15 @@ async def watch(settings: Settings, database: Database, admin_port: int, limit: 
     stage = await build(telegram, settings.data_dir)
     started = clock.monotonic()
     try:
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(limit) as deadline:
             while not await _is_settled(database, waiting=2) and not await _is_settled(database, waiting=1):
                 await clock.sleep(_LOOK_SECONDS)
             await post_late_part(telegram, stage)
             while not await _is_settled(database, waiting=1):
                 await clock.sleep(_LOOK_SECONDS)
     except TimeoutError:
+        if not deadline.expired():
+            raise
         waits = "; ".join(f"{item.name}: {item.reason}" for item in await waiting_sets(database, limit=3))
         raise FleetError(
             f"the fleet is not done after {limit:.0f} s ({waits})", remedy="worker status"

@@ -5,7 +5,6 @@ import re
 import pytest
 from accounts_place import ADA, CODE, GRACE, PASSWORD
 
-# Commands are processes of their own; a busy machine takes seconds to start one.
 CHECK_THE_NETWORK = "— check the network or the account's proxy, then run the same command again"
 
 

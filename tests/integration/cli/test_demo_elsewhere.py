@@ -62,6 +62,16 @@ async def test_a_fleet_that_runs_by_itself_publishes_what_was_staged_and_watchin
     assert (done["published"], done["duplicates"], len(done["waiting"])) == (PUBLISHED, DUPLICATES, 1)
 
 
+async def test_a_stage_that_was_begun_and_not_finished_is_refused_with_what_to_do(telegram, settings):
+    (data := Path(settings["WORKER_DATA_DIR"])).mkdir()
+    (data / "stage.begun").touch()
+    own = {name.removeprefix("WORKER_"): value for name, value in settings.items()}
+    refused = await worker("demo", "stage", "--admin-port", str(telegram.facts["admin_port"]), **own)
+    assert refused.code != 0
+    assert "begun here before and not finished" in refused.err
+    assert "down --volumes" in refused.err
+
+
 async def test_without_a_loopback_telegram_nothing_is_posted_anywhere(settings):
     own = {name.removeprefix("WORKER_"): value for name, value in settings.items()}
     del own["TELEGRAM__HOST"]

@@ -6,6 +6,7 @@ import sys
 
 import psutil
 import pytest
+from hang_guard import HANG_SECONDS
 
 from worker.demo.telegram import forget_telegram, open_telegram
 from worker.sandbox.admin_client import SandboxAdmin
@@ -33,11 +34,11 @@ class Other:
         self.port = int(self._process.stdout.readline())
 
     def leave(self):
-        self._process.communicate("\n", timeout=30)
+        self._process.communicate("\n", timeout=HANG_SECONDS)
 
     def kill(self):
         self._process.kill()
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=HANG_SECONDS)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def servers_of(folder):
 
 def has_ended(server):
     with contextlib.suppress(psutil.TimeoutExpired):
-        server.wait(timeout=20)
+        server.wait(timeout=HANG_SECONDS)
     # Where nobody reaps orphans, as in a container without an init, a zombie stays behind.
     return not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
 

@@ -10,7 +10,7 @@ from world import PHONES, open_world
 
 FIRST, SECOND = PHONES
 # Of an owner that is killed: longer than a busy machine takes to start the next one.
-LONG_LEASE = {"WORKER_LEASE__LEASE_SECS": "15"}
+LONG_LEASE = {"WORKER_LEASE__LEASE_SECS": "30"}
 STATES = "SELECT name, state, reason, attempts FROM archive_sets ORDER BY id"
 
 

@@ -194,7 +194,6 @@ async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_sec
             await reservations.lock_volume(connection, disk.name)
             await reservations.reserve(connection, disk.name, set_id=first, fence=1, size=600)
             # Stopped here, it says nothing more until the others have gone on.
-            # Shorter than a frozen process would hold the row if nothing ended it: a minute.
             # Less than the minute that a frozen process would hold the row if nothing ended it.
             async with asyncio.timeout(HANG_SECONDS / 3):
                 claim = await claim_next(database, ADA, worker, disk=disk)

@@ -14,6 +14,7 @@ from pathlib import Path
 import asyncpg
 import psutil
 import pytest
+from hang_guard import HANG_SECONDS
 from server_folder import make_server_folder
 from skip_report import lacking
 
@@ -42,6 +43,14 @@ try:
         sys.stdin.readline()
 except FleetError as error:
     print(error, flush=True)
+"""
+_USE = """
+import sys
+from pathlib import Path
+from worker.signals import leaving_in_order
+from worker.store.embedded import open_cluster
+with leaving_in_order(), open_cluster(Path(sys.argv[1])):
+    sys.stdin.readline()
 """
 
 
@@ -132,7 +141,7 @@ class Holder:
         self.process.communicate()
 
     def leave(self):
-        self.process.communicate("go\n", timeout=60)
+        self.process.communicate("go\n", timeout=HANG_SECONDS)
         assert self.process.returncode == 0
 
 
@@ -151,7 +160,7 @@ def _postmaster(data_dir):
 
 def _has_ended(process):
     with contextlib.suppress(psutil.TimeoutExpired):
-        process.wait(5)
+        process.wait(HANG_SECONDS)
     # Where nobody reaps orphans, as in a container without an init, a zombie stays behind.
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
@@ -345,3 +354,24 @@ def test_ctrl_c_while_it_starts_leaves_no_server_behind(new_folder, monkeypatch)
     with pytest.raises(KeyboardInterrupt), open_cluster(folder):
         raise AssertionError("the signal was lost")
     assert [_has_ended(each) for each in started] == [True]
+
+
+def _session_of_a_program(folder):
+    """The session of a program that starts the cluster in this folder, if there is one at this moment."""
+    for each in psutil.process_iter(["name", "cmdline"]):
+        if each.info["name"] == "pg_ctl" and str(folder) in " ".join(each.info["cmdline"] or []):
+            with contextlib.suppress(ProcessLookupError):
+                return os.getsid(each.pid)
+    return None
+
+
+def test_what_a_terminal_sends_while_it_starts_reaches_none_of_its_programs(new_folder):
+    folder = new_folder()
+    user = subprocess.Popen(
+        [sys.executable, "-c", _USE, folder], stdin=subprocess.PIPE, start_new_session=True
+    )
+    while (session := _session_of_a_program(folder)) is None:
+        assert user.poll() is None
+    user.communicate(timeout=HANG_SECONDS)
+    # A closed terminal tells every process of the session: pg_ctl would die of it, and leave a server behind.
+    assert session != user.pid

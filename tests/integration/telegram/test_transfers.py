@@ -10,7 +10,7 @@ from worker.errors import LeaseLostError, PartMissingError, RetryableError
 from worker.telegram.transfer import DOWN_BYTES, UP_BYTES
 
 # A busy machine without a compiler takes minutes for 200 MiB both ways: both sides encrypt in Python.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 LARGE = 200 * MIB
 SMALL = 24 * MIB + 777
 

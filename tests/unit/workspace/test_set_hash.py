@@ -2,6 +2,7 @@ import hashlib
 import threading
 
 import pytest
+from hang_guard import HANG_SECONDS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,7 +51,7 @@ def test_its_thread_ends_with_it():
         digest.end_part()
         digest.update(bytes(set_hash._WORTH_SHARING))
         (beside,) = set(threading.enumerate()).difference(others)
-    beside.join(timeout=10)
+    beside.join(timeout=HANG_SECONDS)
     assert not beside.is_alive()
 
 

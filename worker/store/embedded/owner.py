@@ -40,6 +40,8 @@ class Owner:
                 text=True,
                 timeout=timeout,
                 umask=0o077,
+                # What the terminal sends is for us, who know what must not be cut short.
+                start_new_session=True,
                 **identity,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
