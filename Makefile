@@ -5,7 +5,7 @@ PYTHON ?= $(shell for each in python3 python3.15 python3.14 python3.13 python3.1
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 # The locks name everything. Without --no-deps, pip resolves a dependency that has extras past its pin, to whatever is newest.
 PINNED := --require-hashes --no-deps
 # What a new Python may have no wheel for, and the fleet does without. Where there is a compiler it is built.
@@ -95,6 +95,7 @@ secrets: ## make what docker-compose.yml wants to know; overwrites nothing
 	@sh docs/containers/secrets.sh
 
 image: ## build the image of the worker [BUILD_IMAGE= RUN_IMAGE=]
+	@command -v docker >/dev/null || { echo "docker is needed to build the image (on Debian: apt install docker.io)" >&2; exit 2; }
 	docker build --tag archive-fleet:local $(foreach each,BUILD_IMAGE RUN_IMAGE COMMIT,$(if $($(each)),--build-arg $(each)=$($(each)))) .
 COMMIT ?= $(shell git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null)
 

@@ -87,8 +87,8 @@ def test_id_and_hash_may_stand_in_env_beside_other_lines(make_secrets):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "no API hash. Set WORKER_TELEGRAM__API_HASH"),
-        ({"WORKER_TELEGRAM__API_HASH": _HASH}, "no API id. Set WORKER_TELEGRAM__API_ID"),
+        ({}, "no API id. Set WORKER_TELEGRAM__API_ID"),
+        ({"WORKER_TELEGRAM__API_ID": "12345"}, "no API hash. Set WORKER_TELEGRAM__API_HASH"),
         ({**_GIVEN, "WORKER_TELEGRAM__API_HASH": "0123"}, "an API hash is 32 digits"),
         ({**_GIVEN, "WORKER_TELEGRAM__API_HASH": "x" * 32}, "an API hash is 32 digits"),
         ({**_GIVEN, "WORKER_TELEGRAM__API_ID": "12 3"}, "an API id is a number"),
@@ -126,3 +126,13 @@ def test_a_password_that_an_address_cannot_have_is_refused_and_left_as_it_was(ma
     assert "secrets/postgres_password has characters that an address cannot have" in done.stderr
     assert [path.name for path in folder.iterdir()] == ["postgres_password"]
     assert _secret(make_secrets.place, "postgres_password") == "p@ss/w:rd%"
+
+
+def test_the_hash_may_be_written_in_capitals_and_the_file_of_a_shell_be_read(make_secrets):
+    lines = f"export WORKER_TELEGRAM__API_ID=12345\nexport WORKER_TELEGRAM__API_HASH={_HASH.upper()}\n"
+    (make_secrets.place / ".env").write_text(lines)
+    done = make_secrets(WORKER_TELEGRAM__API_ID="999")
+    assert done.returncode == 0, done.stderr
+    assert _secret(make_secrets.place, "api_hash") == _HASH
+    assert (make_secrets.place / ".env").read_text() == lines
+    assert "the environment names another API id" in done.stderr

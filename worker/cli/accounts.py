@@ -11,7 +11,7 @@ import click
 from worker.cli.account_answers import Answers, asked_number, file_option, phone_number
 from worker.cli.account_logins import log_in_all
 from worker.cli.account_table import details, row, table
-from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, as_called, database, opened, readable_errors, upgrade_embedded
 from worker.cli.processes import process_at
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
@@ -116,7 +116,7 @@ def list_accounts(*, as_json: bool) -> None:
         elif found:
             click.echo(table(found))
         else:
-            click.echo("no account yet; add one with: worker accounts add PHONE")
+            click.echo(as_called("no account yet; add one with: worker accounts add PHONE"))
 
 
 @accounts.command()

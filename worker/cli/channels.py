@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from worker.cli.channel_errands import discover_all, join_with_each
-from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, as_called, database, opened, readable_errors, upgrade_embedded
 from worker.domain.channel_name import NamedBy, channel_name
 from worker.status.wording import plain
 from worker.store import roles
@@ -51,7 +51,7 @@ def list_channels(*, as_json: bool) -> None:
         for channel in found:
             click.echo(_line(channel))
         if not found:
-            click.echo("no channel yet; accounts bring theirs along: worker accounts add PHONE")
+            click.echo(as_called("no channel yet; accounts bring theirs along: worker accounts add PHONE"))
 
 
 @channels.command()
@@ -70,7 +70,7 @@ def discover(*, as_json: bool) -> None:
             return
         for item in found:
             click.echo(f"account {item['account']}: {item['channels']} channels")
-        click.echo("see them with: worker channels list")
+        click.echo(as_called("see them with: worker channels list"))
 
 
 @channels.command(context_settings=_NAMING)

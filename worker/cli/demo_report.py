@@ -157,18 +157,27 @@ def _fate(outcome: SetOutcome) -> str:
 
 def _sum(result: DemoResult) -> str:
     if result.bytes_moved is None:
-        return (
-            f"{result.new} archives seen, {result.published} published, {result.duplicates} duplicates:"
-            f" {size(result.bytes_avoided)} not uploaded twice."
-        )
+        return f"{_counts(result, result.new)}. {size(result.bytes_avoided)} not uploaded twice."
     if not (result.new or result.bytes_moved):
         return "Nothing to do: every archive was dealt with before."
     seen = len(result.outcomes)
     since = "" if result.new == seen else f" ({result.new} since the last run)"
     return (
-        f"{seen} archives seen{since}, {result.published} published, {result.duplicates} duplicates:"
-        f" {size(result.bytes_moved)} moved in {result.seconds:.1f} s, {size(result.bytes_avoided)} avoided."
+        f"{_counts(result, seen)}{since}. {size(result.bytes_moved)} moved in {result.seconds:.1f} s,"
+        f" {size(result.bytes_avoided)} avoided."
     )
+
+
+def _counts(result: DemoResult, seen: int) -> str:
+    """What became of all that was seen; it adds up."""
+    ends = {
+        "published": result.published,
+        "duplicates": result.duplicates,
+        "waiting": len(result.in_state("collecting", "ready", "claimed")),
+        "left out": len(result.in_state("skipped")),
+        "failed": len(result.in_state("failed")),
+    }
+    return f"{seen} archives seen: " + ", ".join(f"{count} {end}" for end, count in ends.items() if count)
 
 
 def _paragraph(words: str, width: int, style: str = "") -> Iterator[Text]:

@@ -33,7 +33,7 @@ COMMANDS = {
     "sandbox": "Run a real MTProto server on 127.0.0.1 until SIGTERM.",
 }
 # They read no settings and open no database.
-_WITHOUT_WORLD = {"demo", "archives", "sandbox"}
+WITHOUT_WORLD = {"demo", "archives", "sandbox"}
 
 
 class LazyCommands(click.Group):
@@ -105,7 +105,7 @@ def cli(ctx: click.Context, *, demo: bool, demo_state: Path | None) -> None:
     """
     if not demo and demo_state is None:
         return
-    if ctx.invoked_subcommand in _WITHOUT_WORLD:
+    if ctx.invoked_subcommand in WITHOUT_WORLD:
         raise click.UsageError(f"--demo has no meaning for: worker {ctx.invoked_subcommand}")
     # The group is imported for every completion and every help; what opens a world is not.
     from worker.cli.opening import DemoAsked  # noqa: PLC0415

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import re
 import shlex
 import socket
 import sys
@@ -15,6 +16,7 @@ import click
 
 from worker import log
 from worker.cli.calling import program, shown_path
+from worker.cli.main import COMMANDS, WITHOUT_WORLD
 from worker.config.load import Loaded, load
 from worker.errors import FleetError, UserError
 from worker.signals import leaving_in_order
@@ -52,7 +54,7 @@ class Opened:
 
 def fail(error: FleetError) -> None:
     """One line that says what and what to do, and the class's exit code."""
-    click.echo(f"worker: {log.redact_text(str(error))}", err=True)
+    click.echo(f"worker: {as_called(log.redact_text(str(error)))}", err=True)
     sys.exit(error.exit_code)
 
 
@@ -100,6 +102,17 @@ def demo_asked_for() -> DemoAsked | None:
     return context.find_object(DemoAsked) if context is not None else None
 
 
+def as_called(text: str) -> str:
+    """The text with its commands as they have to be called from here: in the demo's world they name it."""
+    asked = demo_asked_for()
+    if asked is None:
+        return text
+    option = "--demo" if asked.state is None else f"--demo-state {shlex.quote(shown_path(asked.state))}"
+    commands = "|".join(COMMANDS.keys() - WITHOUT_WORLD)
+    # A path that ends in /worker is a command that is called rightly already.
+    return re.sub(rf"(?<![\w./-])worker (?=(?:{commands})\b)", lambda _: f"{program()} {option} ", text)
+
+
 @contextlib.contextmanager
 def _opened_demo(asked: DemoAsked) -> Iterator[Opened]:
     # Only the demo needs its parts, and every other command would take longer to start.
@@ -109,9 +122,11 @@ def _opened_demo(asked: DemoAsked) -> Iterator[Opened]:
     folder = world.demo_folder(asked.state)
     if not world.notes_file(folder).exists():
         option = "" if asked.state is None else f" --state {shlex.quote(shown_path(folder))}"
-        raise UserError(
-            f"no demo has been run in {shown_path(folder)}", remedy=f"run: {program()} demo{option}"
-        )
+        where = shown_path(folder)
+        what = f"the demo in {where} was stopped before its stage was set"
+        if not folder.exists():
+            what = f"no demo has been run in {where}"
+        raise UserError(what, remedy=f"run: {program()} demo{option}")
     with leaving_in_order(), open_cluster(folder) as address, world.opened_log(folder) as stream:
         log.configure("info", "json", stream)
         settings, logged = world.demo_settings(folder), world.log_file(folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.opening import on_database, opened, readable_errors, upgrade_embedded
+from worker.cli.opening import as_called, on_database, opened, readable_errors, upgrade_embedded
 from worker.errors import UserError
 from worker.status.wording import count_of, plain, size
 from worker.store.catalogue import list_packages, search_packages
@@ -66,9 +66,9 @@ def list_(
         for package in found:
             click.echo(_line(package))
         if not found:
-            click.echo("no package yet; what is under way: worker status", err=True)
+            click.echo(as_called("no package yet; what is under way: worker status"), err=True)
         elif len(found) == limit:
-            click.echo(f"more: worker packages list --before {found[-1].id}", err=True)
+            click.echo(as_called(f"more: worker packages list --before {found[-1].id}"), err=True)
 
 
 @packages.command()
@@ -199,7 +199,7 @@ def _describe(card: PackageCard) -> Iterator[str]:
     }
     yield from (f"  {label} {plain(value)}" for label, value in known.items() if value)
     if card.metadata == "failed":
-        yield f"  try the listing again: worker packages reindex {card.id}"
+        yield as_called(f"  try the listing again: worker packages reindex {card.id}")
     yield "posted as"
     yield from (f"  {plain(original.file_name)}  {size(original.size)}" for original in card.originals)
     for posting in card.postings:

@@ -7,7 +7,7 @@ import re
 
 import click
 
-from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, as_called, database, opened, person, readable_errors, upgrade_embedded
 from worker.cli.paused_scope import Scope, find_scope
 from worker.errors import UserError
 from worker.status.wording import duration
@@ -38,7 +38,7 @@ def pause(*, account: str | None, channel: str | None, span: str | None) -> None
         with opened() as place:
             upgrade_embedded(place)
             scope = asyncio.run(_pause(place, account, channel, seconds))
-        until = "until: worker resume" if seconds is None else f"for {duration(seconds)}"
+        until = as_called("until: worker resume") if seconds is None else f"for {duration(seconds)}"
         click.echo(f"{scope.what} is paused {until}")
 
 

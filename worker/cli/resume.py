@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.opening import Opened, as_called, database, opened, readable_errors, upgrade_embedded
 from worker.cli.paused_scope import Scope, find_scope
 from worker.store.pauses import PauseStore
 
@@ -41,7 +41,7 @@ def resume(*, account: str | None, channel: str | None) -> None:
         done = asyncio.run(_resume(place, account, channel))
         click.echo(f"{done.scope.what} {'goes on' if done.ended else 'was not paused'}")
         if still := _still_covering(done):
-            click.echo(f"still paused: {still}; end every pause with: worker resume")
+            click.echo(as_called(f"still paused: {still}; end every pause with: worker resume"))
 
 
 async def _resume(place: Opened, account: str | None, channel: str | None) -> _Resumed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.opening import on_database, opened, person, readable_errors, upgrade_embedded
+from worker.cli.opening import as_called, on_database, opened, person, readable_errors, upgrade_embedded
 from worker.domain.forming import EMPTY, PROTECTED
 from worker.domain.split_plan import MIB
 from worker.errors import UserError
@@ -72,7 +72,7 @@ def list_(
         elif len(found) == limit:
             same = [f"--state {state} " for state in states] + ["--waiting "] * waiting
             same += [f'--channel "{plain(channel)}" '] if channel else []
-            click.echo(f"more: worker sets list {''.join(same)}--before {found[-1].id}", err=True)
+            click.echo(as_called(f"more: worker sets list {''.join(same)}--before {found[-1].id}"), err=True)
 
 
 @sets.command()

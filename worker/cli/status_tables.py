@@ -8,6 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from worker.cli.opening import as_called
 from worker.status.wording import count_of, duration, size
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _bar(share: float, width: int) -> ProgressBar:
 def accounts_table(status: FleetStatus) -> RenderableType | None:
     """Who there is, in which state, run by whom."""
     if not status.accounts:
-        return Text("none yet; add one: worker accounts add PHONE", "dim")
+        return Text(as_called("none yet; add one: worker accounts add PHONE"), "dim")
     doing = {item.account_id: item for item in reversed(status.sync.current)}
     table = _grid(">#", "account", "phone", "", "state", "run by", headers=True)
     for account in status.accounts:
@@ -79,7 +80,7 @@ def _account_state(account: AccountStatus, current: CurrentSet | None) -> Text:
 def workers_table(status: FleetStatus) -> RenderableType | None:
     """The processes."""
     if not status.workers:
-        return Text("none runs; start one: worker run", "dim")
+        return Text(as_called("none runs; start one: worker run"), "dim")
     table = _grid("worker", ">up", ">memory", ">accounts", ">heartbeat", "version", headers=True)
     for worker in status.workers:
         style = "red" if worker.silent else ""
@@ -180,7 +181,7 @@ def waiting_table(sync: Sync) -> RenderableType | None:
     table.add_column(justify="right", no_wrap=True)
     for item in sync.waiting:
         left = "" if item.resumes_in is None else f"in {duration(item.resumes_in)}"
-        table.add_row(Text(item.what), Text(item.why, "dim"), Text(left, "yellow"))
+        table.add_row(Text(item.what), Text(as_called(item.why), "dim"), Text(left, "yellow"))
     if more > 0:
         table.add_row(Text(f"{count_of(more, 'more set')}"), Text("held back", "dim"), "")
     if in_line > 0:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.errand import do_errand, shown
-from worker.cli.opening import Opened, on_database, opened, person, readable_errors, upgrade_embedded
+from worker.cli.opening import (
+    Opened,
+    as_called,
+    on_database,
+    opened,
+    person,
+    readable_errors,
+    upgrade_embedded,
+)
 from worker.errors import UserError
 from worker.fleet.asking import Wish
 from worker.status.wording import count_of, plain, size
@@ -73,4 +81,4 @@ def _describe(channel: HoldingChannel, report: dict[str, Any]) -> Iterator[str]:
     total = sum(report["counts"].values())
     if total > len(report["findings"]):
         yield f"  … and {total - len(report['findings']):,} more"
-    yield "  put it right with: worker recover" if total else "  all is as it should be"
+    yield as_called("  put it right with: worker recover") if total else "  all is as it should be"

@@ -84,13 +84,17 @@ class Lanes:
                 await claim.entered
             yield hold
 
-    def try_hold(self, *keys: Hashable, retry_in: float = 5.0) -> Hold:
-        """Hold every key without waiting, or raise ``BusyError`` asking to come back in ``retry_in`` s."""
+    def try_hold(
+        self, *keys: Hashable, retry_in: float = 5.0, busy: str = "the same is being worked on"
+    ) -> Hold:
+        """Hold every key without waiting, or raise ``BusyError`` saying so, to come back in ``retry_in`` s.
+
+        Keys may be anything, hashes too: ``busy`` is for a person to read and names none of them.
+        """
         named = _named(keys)
         self._refuse_reentry(named)
-        busy = next((key for key in named if key in self._lanes), None)
-        if busy is not None:
-            raise BusyError(f"{busy!r} is being worked on", seconds=retry_in)
+        if any(key in self._lanes for key in named):
+            raise BusyError(busy, seconds=retry_in)
         return Hold(self, self._queue(named))
 
     def busy(self, key: Hashable) -> bool:

@@ -41,7 +41,10 @@ async def only_publisher(deps: Deps, content_hash: bytes) -> AsyncIterator[None]
     """Be the only one in the fleet who may publish this content. Busy means: look again later."""
     wait = deps.settings.fleet.busy_retry_secs
     # The lane first: a session that asks twice for its own advisory lock is granted it twice.
-    with deps.lanes.try_hold(content_hash):
+    lane = deps.lanes.try_hold(
+        content_hash, retry_in=wait, busy="another account is publishing the same content"
+    )
+    with lane:
         if not await deps.locks.try_content(content_hash):
             raise BusyError("another worker is publishing the same content", seconds=wait)
         try:

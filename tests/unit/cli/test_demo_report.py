@@ -99,10 +99,10 @@ def test_the_whole_report_fits_and_its_commands_stand_in_one_line_each(result, w
     ("new", "moved", "said"),
     [
         (0, 0, "Nothing to do: every archive was dealt with before."),
-        (4, 10, "archives seen (4 since the last run), "),
-        (0, 10, "archives seen (0 since the last run), "),
+        (4, 10, " left out (4 since the last run). "),
+        (0, 10, " left out (0 since the last run). "),
     ],
 )
 def test_a_later_run_says_what_was_left_to_do(result, new, moved, said):
     later = replace(result, new=new, bytes_moved=moved)
-    assert said in "\n".join(line.plain for line in report(later, 120))
+    assert said in " ".join(line.plain for line in report(later, 120))

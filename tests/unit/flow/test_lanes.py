@@ -258,8 +258,12 @@ async def test_try_hold_answers_at_once_and_says_when_to_look_again():
     task = asyncio.create_task(holder())
     await held.wait()
     with pytest.raises(BusyError) as refused:
-        lanes.try_hold("other", "hash", retry_in=30)
+        lanes.try_hold("other", "hash", retry_in=30, busy="somebody publishes it")
     assert refused.value.seconds == 30
+    assert refused.value.what == "somebody publishes it"
+    with pytest.raises(BusyError) as refused:
+        lanes.try_hold("hash")
+    assert "hash" not in str(refused.value), "a key may be raw bytes"
     assert not lanes.busy("other")
     done.set()
     await task

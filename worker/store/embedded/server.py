@@ -58,7 +58,7 @@ class Server:
             *(*provider, "--locale=C.UTF-8"),
         )
         if done.returncode != 0:
-            raise _failure("initdb failed", done.stdout)
+            raise self._failure("initdb failed", done.stdout)
         unfinished.rename(self._home.data)
 
     def running_port(self) -> int | None:
@@ -96,8 +96,8 @@ class Server:
                 else ""
             )
             if "Address already in use" not in said:
-                raise _failure("the embedded PostgreSQL did not start", said or done.stdout)
-        raise _failure("the embedded PostgreSQL found no free port", "")
+                raise self._failure("the embedded PostgreSQL did not start", said or done.stdout)
+        raise self._failure("the embedded PostgreSQL found no free port", "")
 
     def stop(self) -> None:
         """Stop it, breaking off whatever is still connected."""
@@ -110,7 +110,7 @@ class Server:
             env={"PGPASSWORD": self._home.password()},
         )
         if done.returncode != 0 and "already exists" not in done.stdout:
-            raise _failure("the embedded database could not be made", done.stdout)
+            raise self._failure("the embedded database could not be made", done.stdout)
 
     def _is_ours(self, pid: int) -> bool:
         try:
@@ -128,7 +128,15 @@ class Server:
             if not self._is_ours(pid):
                 return False
             time.sleep(0.05)
-        raise _failure(f"the embedded PostgreSQL (pid {pid}) does not answer", "")
+        raise self._failure(f"the embedded PostgreSQL (pid {pid}) does not answer", "")
+
+    def _failure(self, what: str, output: str) -> UserError:
+        """Its own words about what went wrong: the cause if it names one, else the last it said."""
+        lines = output.strip().splitlines()
+        causes = [line for line in lines if "PANIC:" in line or "FATAL:" in line] or lines
+        log = self._home.log_file
+        remedy = f"see {log}, or set WORKER_DATABASE_URL" if log.exists() else "set WORKER_DATABASE_URL"
+        return UserError(f"{what}: {causes[-1]}" if causes else what, remedy=remedy)
 
     def _rotate_log(self) -> None:
         log = self._home.log_file
@@ -150,10 +158,3 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _failure(what: str, output: str) -> UserError:
-    last = output.strip().splitlines()[-1:] or [""]
-    return UserError(
-        f"{what}: {last[0]}" if last[0] else what, remedy="see server.log, or set WORKER_DATABASE_URL"
-    )
