@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import archive_report
@@ -26,6 +27,8 @@ _numbers = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Whoever starts the tests in the background has Ctrl-C ignored, by them and all that they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput") or config.option.help or config.option.collectonly:
         return
     _server.enter_context(open_server())

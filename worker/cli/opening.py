@@ -124,7 +124,7 @@ def _opened_demo(asked: DemoAsked) -> Iterator[Opened]:
         option = "" if asked.state is None else f" --state {shlex.quote(shown_path(folder))}"
         where = shown_path(folder)
         what = f"the demo in {where} was stopped before its stage was set"
-        if not folder.exists():
+        if not world.log_file(folder).exists():
             what = f"no demo has been run in {where}"
         raise UserError(what, remedy=f"run: {program()} demo{option}")
     with leaving_in_order(), open_cluster(folder) as address, world.opened_log(folder) as stream:

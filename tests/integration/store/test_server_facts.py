@@ -1,7 +1,6 @@
 """What a server says about itself, read through whatever stands before it."""
 
 import asyncpg
-import pytest
 from pooler import pgbouncer
 from sqlalchemy.engine import make_url
 
@@ -25,11 +24,11 @@ async def test_commits_that_do_not_wait_for_the_disk_are_found(database_url):
     assert (await read_server_facts(database_url)).sync_commit is False
 
 
-@pytest.mark.parametrize(("pool_mode", "shares"), [("transaction", True), ("session", False)])
-async def test_a_transaction_pooler_is_found_and_a_session_pooler_accepted(database_url, pool_mode, shares):
-    with pgbouncer(database_url, pool_mode) as address:
-        # What the first visit left on the pooler's connections must not mislead the second.
-        for _ in range(2):
-            facts = await read_server_facts(address)
-            assert facts.shares_backends is shares
-            assert facts.schema == facts.wanted_schema
+async def test_a_transaction_pooler_is_found_and_a_session_pooler_accepted(database_url):
+    for pool_mode, shares in (("transaction", True), ("session", False)):
+        with pgbouncer(database_url, pool_mode) as address:
+            # What the first visit left on the pooler's connections must not mislead the second.
+            for _ in range(2):
+                facts = await read_server_facts(address)
+                assert facts.shares_backends is shares
+                assert facts.schema == facts.wanted_schema
