@@ -19,7 +19,7 @@ from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
-from worker.fleet.lease import lease_account, tell_the_log
+from worker.fleet.lease import lease_account, silence_of, tell_the_log
 from worker.fleet.operations import Desk
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from worker.config.settings import Settings
     from worker.fleet.lease import Lease
     from worker.store.database import Database
+    from worker.store.silence import Silence
 
 log = get_logger(__name__)
 
@@ -56,6 +57,8 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    # What was seen of the owners of accounts, so that nobody is waited for twice.
+    silence: Silence
     # Hears in words why nothing happens for a while.
     tell: Callable[[str], None] = tell_the_log
     # Whether it takes its share of whatever accounts there are.
@@ -74,7 +77,8 @@ class Process:
     def lease(self, account_id: int) -> contextlib.AbstractAsyncContextManager[Lease | None]:
         """Own the account for the length of the block; None if another worker owns it."""
         return lease_account(
-            self.database, self.clock, self.settings.lease, account_id, self.worker_id, self.tell
+            *(self.database, self.clock, self.settings.lease, account_id, self.worker_id),
+            *(self.tell, self.silence),
         )
 
     def stop(self) -> None:
@@ -135,6 +139,7 @@ async def open_process(
             pauses=PauseStore(database),
             governance=governance,
             clock=clock,
+            silence=silence_of(database, clock, settings.lease),
             tell=tell,
         )
         await workers.register(
