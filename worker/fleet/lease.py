@@ -41,6 +41,7 @@ class Lease:
         self.locks = locks
         self._clock = clock
         self._settings = settings
+        self.tenure = tenure
         self._account_id = tenure.account_id
         self._trusted_until = since + settings.lease_secs
         self._lost = ""

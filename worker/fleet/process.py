@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import psutil
-
-from worker import __version__
 from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_keys
@@ -21,6 +16,7 @@ from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
 from worker.fleet.lease import lease_account, silence_of, tell_the_log
 from worker.fleet.operations import Desk
+from worker.fleet.presence import own_memory, signed_on
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
@@ -142,38 +138,20 @@ async def open_process(
             silence=silence_of(database, clock, settings.lease),
             tell=tell,
         )
-        await workers.register(
-            database,
-            process.worker_id,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            version=__version__,
+        async with signed_on(
+            *(database, worker_id, clock),
+            every=settings.lease.heartbeat_secs,
             address=settings.telegram.bind_address,
-        )
-        beating = asyncio.create_task(_beat(process), name="worker heartbeat")
-        try:
-            yield process
-        finally:
-            beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beating
-            process.desk.sign_off()
-            await process.workspace.close()
-            await workers.stopped(database, process.worker_id)
+            say_alive=lambda: say_alive(process),
+        ):
+            try:
+                yield process
+            finally:
+                process.desk.sign_off()
+                await process.workspace.close()
 
 
 async def say_alive(process: Process) -> None:
     """Tell the fleet that this process lives, and whether other workers have to share with it."""
-    memory = psutil.Process().memory_info().rss
     sharing = process.shares_accounts and not process.stopping.is_set()
-    await workers.heartbeat(process.database, process.worker_id, memory, shares_accounts=sharing)
-
-
-async def _beat(process: Process) -> None:
-    while True:
-        try:
-            await say_alive(process)
-        except Exception:
-            # A silent worker is taken for dead: the heartbeat outlives whatever befalls one beat.
-            log.exception("worker.heartbeat_failed")
-        await process.clock.sleep(process.settings.lease.heartbeat_secs)
+    await workers.heartbeat(process.database, process.worker_id, own_memory(), shares_accounts=sharing)
