@@ -150,8 +150,7 @@ async def open_process(
             yield process
         finally:
             beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beating
+            await asyncio.gather(beating, return_exceptions=True)
             process.desk.sign_off()
             await process.workspace.close()
             await workers.stopped(database, process.worker_id)
