@@ -48,8 +48,7 @@ async def signed_on(
         yield
     finally:
         beating.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beating
+        await asyncio.gather(beating, return_exceptions=True)
         await workers.stopped(database, worker_id)
 
 
