@@ -26,6 +26,7 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
+from worker.pipeline.settling import trouble_with
 from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
@@ -77,12 +78,16 @@ async def _finish(deps: Deps, begun: Begun) -> str:
         except FleetError as error:
             await give_back(deps, claim, error)
             raise
+        except (OSError, MemoryError) as error:
+            told = trouble_with(error)
+            await give_back(deps, claim, told)
+            raise told from error
         except Exception as bug:
             # One upload that meets a bug must not keep the account from all the others.
             log.exception("intent.broke", upload=begun.upload_id)
-            told = SetFailedError(f"internal error: {bug!r}", remedy="please report this")
-            await give_back(deps, claim, told)
-            raise told from bug
+            broken = SetFailedError(f"internal error: {bug!r}", remedy="please report this")
+            await give_back(deps, claim, broken)
+            raise broken from bug
         finally:
             await tidy(deps, claim)
 

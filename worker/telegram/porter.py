@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.errors import (
     AccountUnusableError,
-    DiskFullError,
+    DiskTroubleError,
     FleetError,
     LeaseLostError,
     NotBeforeError,
@@ -263,7 +263,7 @@ class Porter:
         route.failures = 0
         self._answered += answered
         for refused, _, error in answered:
-            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)
+            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskTroubleError)
             if is_flood and "PREMIUM" not in str(error):
                 told = RetryableError(f"{refused.call.method}: held back by a flood wait")
                 self._answered += [(each, None, told) for each in route.take_back(refused.call.method)]
