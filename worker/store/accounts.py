@@ -203,7 +203,8 @@ async def delete(database: Database, account_id: int) -> None:
             )
     except IntegrityError as error:
         raise UserError(
-            f"account {account_id} has begun something that is not finished", remedy="run: worker recover"
+            f"account {account_id} has begun something that is not finished",
+            remedy="run: worker recover; or end it: worker recover --give-up SET",
         ) from error
 
 

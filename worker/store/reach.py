@@ -84,7 +84,7 @@ async def is_gone_destination(database: Database, channel_id: int) -> bool:
         query = text("""
             SELECT NOT c.is_destination AND NOT EXISTS (
                 SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id
-                WHERE m.channel_id = c.id AND m.can_read AND a.state IN ('ready', 'needs_login'))
+                WHERE m.channel_id = c.id AND m.can_read AND a.state IN ('ready', 'needs_login', 'frozen'))
             FROM channels c WHERE c.id = :channel
         """)
         return bool((await connection.execute(query, {"channel": channel_id})).scalar_one())
