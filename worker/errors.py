@@ -65,7 +65,21 @@ class SourceGoneError(SetFailedError):
 
 
 class AccountUnusableError(FleetError):
-    """Give up on this account until a person logs it in again."""
+    """Give up on this account until a person logs it in again; ``state`` is how it stands from here on."""
+
+    state = "needs_login"
+
+
+class AccountBannedError(AccountUnusableError):
+    """Give up on this account: Telegram has closed it."""
+
+    state = "banned"
+
+
+class AccountFrozenError(AccountUnusableError):
+    """Give up on this account until a person has had Telegram lift what it may not do."""
+
+    state = "frozen"
 
 
 class PasswordNeededError(FleetError):

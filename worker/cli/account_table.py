@@ -40,6 +40,8 @@ def _line(account: RosterAccount) -> str:
     notes = [name, *(["Premium"] if account.is_premium else [])]
     if account.state in ("awaiting_code", "awaiting_password", "needs_login"):
         notes.append(f"go on with: worker accounts login {account.id}")
+    if account.state == "frozen":
+        notes.append(f"once Telegram has lifted it: worker accounts enable {account.id}")
     state = account.state.replace("_", " ")
     return f"{account.id:>3}  {masked_phone(account.phone)}  {state:<17}  {'  '.join(notes)}".rstrip()
 

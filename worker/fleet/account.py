@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from worker.domain.pauses import in_the_way
 from worker.errors import AccountUnusableError, FleetError, LeaseLostError
 from worker.fleet.connection import connected
-from worker.fleet.operations_text import needs_login_text
+from worker.fleet.operations_text import unusable_text
 from worker.fleet.requests import serving_requests
 from worker.fleet.rounds import Rounds
 from worker.log import bound, get_logger
@@ -72,8 +72,8 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
             report = await _work(process, deps, mode)
         outcome = "stopped" if process.stopping.is_set() else "finished"
     except AccountUnusableError as error:
-        if await accounts.mark_needs_login(process.database, account.id, error.what):
-            process.desk.alert(needs_login_text(account, str(error)))
+        if await accounts.mark_unusable(process.database, account.id, error.state, error.what):
+            process.desk.alert(unusable_text(account, error.state, str(error)))
         reason = str(error)
         raise
     except FleetError as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.errors import (
+    AccountBannedError,
     AccountUnusableError,
     FleetError,
     NotBeforeError,
@@ -96,7 +97,7 @@ async def _go_on(
 
 async def _note_end(login: Login, account: Account, error: FleetError) -> None:
     """Some refusals end a login for good: there is nothing to go on with."""
-    if "PHONE_NUMBER_BANNED" in error.what:
+    if isinstance(error, AccountBannedError) or "PHONE_NUMBER_BANNED" in error.what:
         await accounts.mark(login.database, account.id, "banned", error.what)
     elif "PHONE_NUMBER_UNOCCUPIED" in error.what or "PHONE_NUMBER_INVALID" in error.what:
         await pending_logins.drop(login.database, account.id)

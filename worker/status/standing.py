@@ -22,6 +22,7 @@ _ACCOUNT_TROUBLE = {
     "needs_login": "has to log in again",
     "disabled": "is disabled",
     "banned": "is banned by Telegram",
+    "frozen": "is frozen by Telegram",
 }
 
 
@@ -85,6 +86,8 @@ def _waiting_accounts(
         if account.state != "ready":
             trouble = _ACCOUNT_TROUBLE.get(account.state, account.state)
             why = f"{trouble}: {account.reason}" if account.reason else trouble
+            if account.state == "frozen":
+                why += f" — appeal in one of Telegram's apps, then run: worker accounts enable {account.id}"
             yield Waiting("account", account.name, why, None)
         elif account.worker is None and anybody:
             yield Waiting("account", account.name, "no worker has taken it yet", None)

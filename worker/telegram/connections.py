@@ -11,7 +11,14 @@ from pyrogram import raw
 from pyrogram.session import Auth
 
 from worker import faults
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError, RetryableError
+from worker.errors import (
+    AccountBannedError,
+    AccountFrozenError,
+    AccountUnusableError,
+    FleetError,
+    LeaseLostError,
+    RetryableError,
+)
 from worker.log import get_logger
 from worker.telegram.client import FleetClient, Server
 from worker.telegram.depth import Depth
@@ -125,9 +132,11 @@ class Connections:
         with faults.around(f"telegram.{call.method}"):
             try:
                 return await self._porter.carry(route, call)
-            except AccountUnusableError:
+            except AccountUnusableError as error:
                 # The account is judged at home alone: another data centre may merely have forgotten its key.
-                if dc_id == self._storage.main_dc:
+                if dc_id == self._storage.main_dc or isinstance(
+                    error, AccountBannedError | AccountFrozenError
+                ):
                     raise
                 await self._give_up_route(dc_id, route)
                 return await self._porter.carry(await self._open_route(dc_id), call)

@@ -4,6 +4,7 @@ import pytest
 
 from worker.config.settings import FleetSettings
 from worker.errors import (
+    AccountBannedError,
     BusyError,
     CommitUnknownError,
     NotBeforeError,
@@ -50,8 +51,11 @@ def test_an_outage_uses_up_no_attempt_however_long_it_lasts(error):
     assert (verdict.counts, verdict.gives_up, verdict.seconds) == (False, False, 6 * 3600)
 
 
-@pytest.mark.parametrize("error", [WorkerTroubleError("no database"), CommitUnknownError("no answer")])
-def test_trouble_of_the_workers_own_lets_the_set_wait_for_nothing(error):
+@pytest.mark.parametrize(
+    "error",
+    [WorkerTroubleError("no database"), CommitUnknownError("no answer"), AccountBannedError("401 …")],
+)
+def test_trouble_of_the_workers_or_the_accounts_own_lets_the_set_wait_for_nothing(error):
     verdict = judge(error, _claim(attempts=7, waits=3), FLEET)
     assert (verdict.seconds, verdict.waits, verdict.counts, verdict.gives_up) == (0, 3, False, False)
 
