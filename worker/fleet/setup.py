@@ -21,6 +21,7 @@ from worker.errors import (
     UserError,
 )
 from worker.fleet.login_trouble import explain, is_expired, is_wrong
+from worker.fleet.old_session import end_old_session, session_before
 from worker.store import accounts, channels, pending_logins
 from worker.store.accounts import StoredSession
 from worker.store.locks import LockSession
@@ -66,6 +67,7 @@ async def log_in(
     pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
     try:
         async with _alone(login.database, account):
+            old = await session_before(login, account)
             try:
                 await _go_on(login, account, pending, ask_code, ask_password)
             except AccountUnusableError:
@@ -74,6 +76,7 @@ async def log_in(
                 # What was begun has lapsed at Telegram, perhaps with its key.
                 login.tell("The login that was begun has lapsed.")
                 await _go_on(login, account, None, ask_code, ask_password)
+            await end_old_session(login, account, old)
     except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
         await _note_end(login, account, error)
         raise explain(account.id, error) from error
