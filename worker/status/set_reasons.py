@@ -61,7 +61,7 @@ def _flood_wait(found: ListedSet) -> str | None:
 
 def _why_next(found: ListedSet, standard_limit: int | None) -> str:
     if standard_limit is not None and found.part_count == 1 and found.total_size > standard_limit:
-        taken = "a Premium account that reads the channel takes it, or any other if that one is away for long"
+        taken = "a Premium account that reads the channel takes it, or any other after an hour"
         alone = "no Premium account reads the channel, so it is split"
         return (
             f"next in line: needs a Premium account or a split; {taken if found.premium_readers else alone}"
