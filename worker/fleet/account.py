@@ -65,7 +65,9 @@ async def _look(process: Process, account: Account, lease: Lease, extent: Extent
 
 
 async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mode) -> Report:
-    run_id = await workers.start_run(process.database, process.worker_id, account.id)
+    run_id = await workers.start_run(
+        process.database, process.worker_id, account.id, is_errand=not mode.new_work
+    )
     outcome, reason, report = "failed", "", Report(account.id, "finished")
     try:
         async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):

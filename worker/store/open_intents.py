@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
+from worker.store.protection import is_forbidden
 from worker.store.sets import fail_claim, wake_waiting
 from worker.store.uploads import insert_parts, load, require_intent
 from worker.store.visibility import sees_set
@@ -74,9 +75,10 @@ _STRANDED = text(
         AND (u.reason IS NOT NULL
              OR NOT EXISTS (SELECT FROM upload_parts q WHERE q.upload_id = u.id AND q.state <> 'sent')
              OR EXISTS (SELECT FROM archive_sets c JOIN memberships m ON m.channel_id = c.channel_id
+                        JOIN channels h ON h.id = c.channel_id
                         WHERE m.account_id = :account AND m.can_read AND {sees_set("c.id")}
                         AND (c.id = s.id OR c.content_hash = u.content_hash AND c.state = 'ready'
-                             AND c.part_count = s.part_count)))"""
+                             AND c.part_count = s.part_count AND NOT {is_forbidden("h", "c.id")})))"""
     )
 )
 

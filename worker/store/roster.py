@@ -149,6 +149,7 @@ _THIS_MOMENT = text("""
 _FINISHED = text("""
     SELECT DISTINCT account_id FROM runs
     WHERE id >= :first AND outcome = 'finished' AND ended_at >= :at AND account_id IS NOT NULL
+      AND NOT is_errand
 """)
 
 
