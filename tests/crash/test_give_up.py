@@ -101,6 +101,9 @@ async def test_what_may_be_seen_and_not_deleted_is_left_over_until_somebody_may(
     assert [state for state, _ in await _states(world)] == ["failed"]
     await world.admin.kick(world.destination, B)
     await world.admin.join(world.destination, B, admin=True)
+    first, _ = await _standing(world)
+    await world.admin.delete_messages(world.destination, [first["id"]])
     found = await recover(world)
-    assert found["counts"]["message"] == {"removed": 2}
+    assert found["counts"]["message"] == {"removed": 1, "gone already": 1}
+    assert world.workers.logs[-1].read_text().count('"message.removed"') == 1
     assert await _standing(world) == []

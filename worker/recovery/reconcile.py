@@ -19,7 +19,7 @@ from worker.store import removals, uploads
 from worker.store.channels import channel_ref
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from worker.store.uploads import Intent, UploadPart
 
 log = get_logger(__name__)
+# Telegram answers at most 100 ids at once.
+_BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,10 @@ async def remove_sent(deps: Deps, intent: Intent) -> Removed:
     """
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
     items = await removals.left_of(deps.database, intent.upload_id)
+    there = await _still_there(deps, channel, items)
     for number, item in enumerate(items):
         try:
-            await _remove(deps, channel, item, intent.fence)
+            await _remove(deps, channel, item, intent.fence, is_there=item.message_id in there)
         except (NoAccessError, RefusedError) as error:
             log.warning(
                 "message.left_over", message=item.message_id, upload=item.upload_id, reason=error.what
@@ -142,16 +145,24 @@ async def remove_left_over(deps: Deps, item: Removable) -> bool:
     if found is not None and (marker is None or marker.content_hash != item.content_hash):
         log.warning("message.not_ours", message=item.message_id, upload=item.upload_id)
         return False
-    if found is None:
-        await removals.mark_deleted(deps.database, item, fence)
-        log.info("message.gone_already", message=item.message_id, upload=item.upload_id)
-        return False
-    await _remove(deps, channel, item, fence)
-    return True
+    await _remove(deps, channel, item, fence, is_there=found is not None)
+    return found is not None
 
 
-async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int) -> None:
+async def _still_there(deps: Deps, channel: ChannelRef, items: Sequence[Removable]) -> set[int]:
+    ids = [item.message_id for item in items]
+    found: set[int] = set()
+    for start in range(0, len(ids), _BATCH):
+        found |= set(await deps.gateway.messages(channel, ids[start : start + _BATCH]))
+    return found
+
+
+async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int, *, is_there: bool) -> None:
+    # Asked for in any case: what an account does not see is not therefore gone.
     await removals.require_removable(deps.database, item, fence)
     await remove(deps.outbox, deps.transport, deps.account.id, channel, item.message_id)
     await removals.mark_deleted(deps.database, item, fence)
-    log.warning("message.removed", message=item.message_id, upload=item.upload_id)
+    if is_there:
+        log.warning("message.removed", message=item.message_id, upload=item.upload_id)
+    else:
+        log.info("message.gone_already", message=item.message_id, upload=item.upload_id)
