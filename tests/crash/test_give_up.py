@@ -59,6 +59,8 @@ async def test_a_person_ends_what_nobody_can_finish_and_the_same_bytes_from_else
     await _strand(world)
     assert await world.run("sets", "skip", "1") == {"exit": 2}
     assert "worker recover --give-up 1" in world.workers.logs[-1].read_text()
+    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+    assert "end the upload: worker recover --give-up 1" in world.workers.logs[-1].read_text()
     found = await recover(world, "--give-up", "1")
     assert found["counts"]["upload"] == {"taken over": 1, "given up": 1}
     assert await _standing(world) == [], "what was sent is taken back, the part nobody knew of as well"

@@ -46,9 +46,17 @@ async def gateway_of(
         auth_key=session.auth_key,
         other_keys=OtherKeys(dict(session.other_keys), keeper),
         on_update=process.wake.ring,
-        tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
+        tether=_tether(process, lease, is_direct=proxy is None),
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
     )
+
+
+def _tether(process: Process, lease: Lease, *, is_direct: bool) -> Tether:
+    tied = Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs)
+    if not is_direct:
+        # Telegram sees the proxy's address, whose connections nobody here counts.
+        return tied
+    return replace(tied, wait_to_dial=process.crowding.seconds_left, crowded=process.crowding.refused)
 
 
 @dataclass(frozen=True, slots=True)

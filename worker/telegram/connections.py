@@ -75,7 +75,7 @@ class Connections:
         self._server = server
         self._storage = storage
         self._deadline = deadline
-        self._client = FleetClient(server, storage, on_update=on_update, may_send=tether.may_send)
+        self._client = FleetClient(server, storage, on_update=on_update, tether=tether)
         self._routes: dict[int, Route] = {}
         self._depths: dict[tuple[int, Direction], Depth] = {}
         self._bounds = bounds
@@ -207,7 +207,10 @@ class Connections:
                 await session.is_started.wait()
         except TimeoutError:
             await session.stop()
-            raise session.broken or RetryableError("Telegram does not answer") from None
+            what = "Telegram does not answer"
+            if (pause := self._tether.wait_to_dial()) > 0:
+                what = f"Telegram takes no further connection from this host for {pause:.0f} s"
+            raise session.broken or RetryableError(what) from None
         except FleetError:
             session.abort()
             raise

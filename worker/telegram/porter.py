@@ -156,6 +156,9 @@ class Porter:
                 self._drop(line, LineLostError(f"no answer within {self._deadline:.0f} s"))
             elif not line.under_way and not route.pending and now - line.used_at > _IDLE_SECONDS:
                 self._drop(line, LineLostError("not needed"), again=False)
+        if (pause := route.tether.wait_to_dial()) > 0:
+            # The lines that there are go on.
+            route.open_at = max(route.open_at, now + pause)
         wanted = min(route.wanted, route.most, route.outstanding)
         while self._end is None and len(route.lines) < wanted and now >= route.open_at:
             self._connect(route, now)

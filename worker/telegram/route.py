@@ -153,4 +153,5 @@ class Route:
             # Fewer lines are better than none.
             self.most = max(1, len(self.lines) - 1)
             self.failures = max(self.failures, _CROWDED)
+            self.tether.crowded()
         return LineLostError(f"the server refused the connection with {code}")
