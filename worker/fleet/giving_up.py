@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from worker.recovery.abandonment import end_unseen
@@ -32,9 +33,7 @@ async def _end(process: Process, begun: Begun) -> str:
         process.database.address, answer_within=process.settings.lease.lease_secs / 2
     )
     try:
-        calls_end_after = process.settings.telegram.call_timeout_secs
-        return await end_unseen(
-            process.database, locks, process.clock, process.worker_id, begun, calls_end_after
-        )
+        calls_end = partial(process.clock.sleep, process.settings.telegram.call_timeout_secs)
+        return await end_unseen(process.database, process.silence, locks, process.worker_id, begun, calls_end)
     finally:
         await locks.close()

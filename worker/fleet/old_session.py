@@ -9,8 +9,10 @@ from worker.log import get_logger
 from worker.store import accounts
 from worker.telegram.authorising import log_out
 from worker.telegram.gateway import Gateway
+from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
+    from worker.fleet.lease import Lease
     from worker.fleet.setup import Login
     from worker.store.accounts import Account, StoredSession
 
@@ -27,7 +29,7 @@ async def session_before(login: Login, account: Account) -> StoredSession | None
         return None
 
 
-async def end_old_session(login: Login, account: Account, old: StoredSession | None) -> None:
+async def end_old_session(login: Login, account: Account, lease: Lease, old: StoredSession | None) -> None:
     """Log the replaced session out. The account works either way: what cannot be ended is told."""
     if old is None:
         return
@@ -37,7 +39,9 @@ async def end_old_session(login: Login, account: Account, old: StoredSession | N
         deadline=login.deadline,
         dc_id=old.dc_id,
         auth_key=old.auth_key,
+        tether=Tether(lease.require_time, lease.require, login.lease_settings.disconnect_secs),
     )
+    lease.on_lost = gateway.abort
     try:
         await gateway.connect()
         await log_out(gateway)

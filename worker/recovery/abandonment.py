@@ -12,19 +12,21 @@ from worker.errors import NoAccessError, NotBeforeError
 from worker.log import get_logger
 from worker.recovery.reconcile import Removed, remove_sent
 from worker.store import given_up, open_intents, reach
-from worker.store.leases import lease_left
 from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from uuid import UUID
 
-    from worker.clock import Clock
     from worker.pipeline.deps import Deps
     from worker.store.database import Database
     from worker.store.locks import LockSession
     from worker.store.open_intents import Begun
     from worker.store.sets import Claim
+    from worker.store.silence import Silence
     from worker.store.uploads import Intent
+
+    Wait = Callable[[], Awaitable[None]]
 
 log = get_logger(__name__)
 
@@ -72,23 +74,22 @@ def _recorded(intent: Intent) -> int:
 
 
 async def end_unseen(
-    database: Database,
-    locks: LockSession,
-    clock: Clock,
-    worker_id: UUID,
-    begun: Begun,
-    calls_end_after: float,
+    database: Database, silence: Silence, locks: LockSession, worker_id: UUID, begun: Begun, calls_end: Wait
 ) -> str:
     """End a given-up upload whose account cannot work and whose destination no account reads.
 
-    The account's own lock and the content's are held, as by whoever would have done it with an account. A
-    part that may have arrived stays marked as such: nobody publishes its content there before it was looked
-    for.
+    The account's own lock and the content's are held, as by whoever would have done it with an account, and
+    ``calls_end`` lasts until whatever was under way has arrived or never will. A part that may have arrived
+    stays marked as such: nobody publishes its content there before it was looked for.
     """
-    if not await locks.try_account(begun.account_id):
-        return f"left to its worker: account {begun.account_id} is at work"
+    at_work = f"left to its worker: account {begun.account_id} is at work"
+    seen = await silence.outwait(begun.account_id, worker_id)
+    if seen is None or not await locks.try_account(begun.account_id):
+        return at_work
     try:
-        await clock.sleep(await lease_left(database, begun.account_id) + calls_end_after)
+        if not await silence.has_not_moved(seen):
+            return at_work
+        await calls_end()
         if not await locks.try_content(begun.content_hash):
             return "waits: another worker is publishing the same content"
         try:

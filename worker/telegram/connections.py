@@ -17,6 +17,7 @@ from worker.errors import (
     AccountUnusableError,
     FleetError,
     LeaseLostError,
+    OutcomeUnknownError,
     RetryableError,
 )
 from worker.log import get_logger
@@ -180,7 +181,11 @@ class Connections:
             # The first answer corrects the salt.
             return known, 0
         key = await self._agree_on_key(dc_id)
-        salt = await self._authorise(dc_id, key)
+        try:
+            salt = await self._authorise(dc_id, key)
+        except OutcomeUnknownError as error:
+            # What was exported serves once: whoever asks again begins with another key.
+            raise RetryableError(error.what) from error
         await self._storage.other_keys.keep(dc_id, key)
         return key, salt
 

@@ -156,11 +156,8 @@ class Porter:
                 self._drop(line, LineLostError(f"no answer within {self._deadline:.0f} s"))
             elif not line.under_way and not route.pending and now - line.used_at > _IDLE_SECONDS:
                 self._drop(line, LineLostError("not needed"), again=False)
-        if (pause := route.tether.wait_to_dial()) > 0:
-            # The lines that there are go on.
-            route.open_at = max(route.open_at, now + pause)
         wanted = min(route.wanted, route.most, route.outstanding)
-        while self._end is None and len(route.lines) < wanted and now >= route.open_at:
+        while self._end is None and len(route.lines) < wanted and route.may_open(now):
             self._connect(route, now)
         if not any(line.is_connected for line in route.lines):
             while route.pending and now - route.pending[0].asked_at > self._deadline:
