@@ -45,8 +45,7 @@ class Authority:
         if message.document is None:
             return Standing.FOREIGN
         if not marker.code:
-            is_sent_by_us = message.is_ours or message.sender_id in self.accounts
-            return Standing.TO_BE_HASHED if is_sent_by_us else Standing.OLD
+            return Standing.TO_BE_HASHED if self.names_us(message) else Standing.OLD
         if self._coded(message, marker, message.document.document_id):
             return Standing.PROVEN
         if self._coded(message, marker, 0):
@@ -56,7 +55,12 @@ class Authority:
 
     def is_sent_by_us(self, message: Message) -> bool:
         """Whether the message names one of our accounts as its sender, or names nobody."""
-        return message.is_ours or message.sender_id == 0 or message.sender_id in self.accounts
+        return message.sender_id == 0 or self.names_us(message)
+
+    def names_us(self, message: Message) -> bool:
+        """Whether one of our accounts is known to have sent it, and nobody else can have changed it since."""
+        # In a channel every administrator with that right may edit what another one has posted.
+        return message.sender_id in self.accounts or (message.is_ours and not message.is_edited)
 
     def _coded(self, message: Message, marker: Marker, document_id: int) -> bool:
         # An account that posts in the name of its group has coded the marker for itself.

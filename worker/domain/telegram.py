@@ -113,6 +113,7 @@ class Message:
     is_protected: bool = False
     photo: Photo | None = None
     sender_id: int = -1
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from worker.domain.marked_set import Gathering, LeftAside, MarkedMessage, MarkedSet, marked_message
 from worker.domain.package_content import StoredPart
 from worker.domain.telegram import Message
-from worker.errors import BusyError, SetFailedError
+from worker.errors import BusyError, FleetError, SetFailedError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.restore import part_bytes
@@ -140,6 +140,17 @@ class Adopting:
 
     async def _settle(self, found: MarkedSet) -> None:
         ids = found.message_ids
+        try:
+            await self._decide(found, ids)
+        except FleetError:
+            raise
+        except Exception as bug:
+            # One content that meets a bug must not keep the account from all the others.
+            log.exception("content.broke", messages=ids)
+            self.told.tell(Outcome.UNFIT, found.name, ids, f"internal error: {bug!r}; please report this")
+        self._of_withdrawn.difference_update(ids)
+
+    async def _decide(self, found: MarkedSet, ids: Sequence[int]) -> None:
         async with self.deps.database.reading() as connection:
             is_known = await package_with(connection, found.content_hash) is not None
             is_begun = await live_intent_for(connection, found.content_hash) is not None
@@ -158,7 +169,6 @@ class Adopting:
             self.told.tell(Outcome.TO_BE_ADOPTED, found.name, ids, why)
         else:
             await self._adopt(found, ids)
-        self._of_withdrawn.difference_update(ids)
 
     async def _adopt(self, found: MarkedSet, ids: Sequence[int]) -> None:
         try:

@@ -97,7 +97,7 @@ def _is_ours(
         # The keys may have changed since; the document that was about to be sent is nobody else's.
         return document.document_id == part.document_id and authority.is_sent_by_us(message)
     # An intent from before there were codes, or at a server that makes no document of what nobody sees.
-    return standing is Standing.TO_BE_HASHED and (message.is_ours or message.sender_id > 0)
+    return standing is Standing.TO_BE_HASHED and authority.names_us(message)
 
 
 async def remove_sent(deps: Deps, intent: Intent) -> int:

@@ -23,13 +23,13 @@ _BEGIN = text("""
 
 async def begin_look(database: Database, channel_id: int) -> int:
     """Above which message to look: where an earlier look was broken off, else above all that is known."""
-    async with database.transaction("channels.look_begun") as connection:
+    async with database.transaction("destinations.look_begun") as connection:
         return int((await connection.execute(_BEGIN, {"channel": channel_id})).scalar_one())
 
 
 async def note_looked(database: Database, channel_id: int, message_id: int | None) -> None:
     """Everything up to this message is settled; None: the look has come to the end."""
-    async with database.transaction("channels.looked") as connection:
+    async with database.transaction("destinations.looked") as connection:
         await connection.execute(
             text("UPDATE channels SET look_from = :message WHERE id = :channel"),
             {"channel": channel_id, "message": message_id},
@@ -45,7 +45,7 @@ async def recovered_to(database: Database, channel_id: int) -> int:
 
 async def note_recovered(database: Database, channel_id: int, message_id: int) -> None:
     """Recovery has settled everything up to this message."""
-    async with database.transaction("channels.recovered") as connection:
+    async with database.transaction("destinations.recovered") as connection:
         await connection.execute(
             text("UPDATE channels SET recovered_to = :message WHERE id = :channel"),
             {"channel": channel_id, "message": message_id},

@@ -57,6 +57,7 @@ def to_message(message: Any) -> Message | None:
         is_protected=bool(message.noforwards),
         photo=to_photo(message.media),
         sender_id=_sender_id(message),
+        is_edited=message.edit_date is not None,
     )
 
 

@@ -1,7 +1,10 @@
 """What a destination holds beyond all that is known is found before anything is published beside it."""
 
+import asyncio
 import hashlib
 import json
+import os
+import signal
 
 import pytest
 from world import PHONES, open_world
@@ -77,6 +80,19 @@ async def test_b6_a_look_that_was_killed_goes_on_below_what_it_has_adopted(world
         hashlib.sha256(first).digest(): [begin, end],
         hashlib.sha256(second).digest(): [between],
     }
+
+
+async def test_b6_a_look_that_is_told_to_stop_publishes_nothing_and_is_made_up_for(world):
+    body = (await world.post_archive(world.sources[0])).read_bytes()
+    there = await _published_before(world, body, 0, len(body))
+    pid = world.workers.start(*RUN, env=world.env("stop=db.destinations.look_begun:after:1"))
+    assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
+    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, signal.SIGCONT)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
+    assert (await _standing(world), await _packages(world)) == ([there], {})
+    await world.drain(*ONE)
+    assert (await _standing(world), list((await _packages(world)).values())) == ([there], [[there]])
 
 
 async def test_f5_recover_reads_above_what_it_settled_before_and_all_of_it_when_asked(world):

@@ -86,9 +86,12 @@ def test_w2_a_number_out_of_range_is_told_from_no_marker_at_all(old, new):
     assert find_marker(line.replace(old, new)) is None
 
 
-def _message(text: str, *, sender: int, document: int = 77, out: bool = False) -> Message:
+def _message(
+    text: str, *, sender: int, document: int = 77, out: bool = False, edited: bool = False
+) -> Message:
     file = Document(document, 1, b"", 1, 600, "a.zip", "application/zip")
-    return Message(9, datetime(2026, 1, 1, tzinfo=UTC), text, out, document=file, sender_id=sender)
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    return Message(9, when, text, out, document=file, sender_id=sender, is_edited=edited)
 
 
 def _standing(message: Message) -> Standing:
@@ -124,3 +127,6 @@ def test_w1_a_marker_without_a_code_is_to_be_hashed_if_our_account_sent_it_and_n
     assert _standing(_message(line, sender=0, out=True)) is Standing.TO_BE_HASHED
     assert _standing(_message(line, sender=STRANGER)) is Standing.OLD
     assert _standing(_message(line, sender=0)) is Standing.OLD
+    # In a channel other administrators may edit what ours has posted; in a group nobody else can.
+    assert _standing(_message(line, sender=0, out=True, edited=True)) is Standing.OLD
+    assert _standing(_message(line, sender=OURS, edited=True)) is Standing.TO_BE_HASHED
