@@ -74,8 +74,9 @@ class Adopting:
     known: int = 0
     held_back: int | None = None
     _gathering: Gathering = field(default_factory=Gathering)
-    # Messages that stand there for a package that was withdrawn. As long as it lacks others, that is known.
-    _of_withdrawn: set[int] = field(default_factory=set)
+    # What stands there of packages that were withdrawn. As long as they lack messages, that is known; and
+    # what is left of one set of messages is not mixed with the next.
+    _of_withdrawn: Gathering = field(default_factory=Gathering)
 
     async def take(self, page: Sequence[Message | int]) -> None:
         """Settle what is complete with this page; its messages are newer than those of all pages before."""
@@ -99,22 +100,27 @@ class Adopting:
             elif marked.message_id not in recorded and not item.is_ours and marked.document_id in copied:
                 why = f"it shows the document of message {copied[marked.document_id]} once more"
                 self.told.tell(Outcome.NOT_OURS, marked.file_name, [marked.message_id], why)
+            elif marked.message_id in recorded:
+                if isinstance(found_again := self._of_withdrawn.add(marked), MarkedSet):
+                    await self._settle(found_again)
             else:
-                if marked.message_id in recorded:
-                    self._of_withdrawn.add(marked.message_id)
                 await self._gather(marked)
         for incomplete in self._gathering.overflow():
             await self._settle(incomplete)
+        for _ in self._of_withdrawn.overflow():
+            continue
 
     async def end(self) -> None:
         """There is nothing newer: what is open is not complete."""
         for incomplete in self._gathering.rest():
             await self._settle(incomplete)
+        for _ in self._of_withdrawn.rest():
+            continue
 
     def settled_to(self, cursor: int) -> int:
         """The message up to which nothing is left open, with everything up to ``cursor`` taken."""
-        waiting = [number for number in (self._gathering.oldest, self.held_back) if number is not None]
-        return min([cursor, *(number - 1 for number in waiting)])
+        waiting = (self._gathering.oldest, self._of_withdrawn.oldest, self.held_back)
+        return min([cursor, *(number - 1 for number in waiting if number is not None)])
 
     async def _copied(self, unknown: Sequence[tuple[Message, MarkedMessage | LeftAside]]) -> dict[int, int]:
         """Documents of withdrawn packages, where they stand in the channel's own name, and in which message.
@@ -148,7 +154,6 @@ class Adopting:
             # One content that meets a bug must not keep the account from all the others.
             log.exception("content.broke", messages=ids)
             self.told.tell(Outcome.UNFIT, found.name, ids, f"internal error: {bug!r}; please report this")
-        self._of_withdrawn.difference_update(ids)
 
     async def _decide(self, found: MarkedSet, ids: Sequence[int]) -> None:
         async with self.deps.database.reading() as connection:
@@ -159,11 +164,8 @@ class Adopting:
         elif is_known:
             self.told.tell(Outcome.DOUBLED, found.name, ids, "its content is published by other messages")
         elif not found.is_complete:
-            if not self._of_withdrawn.issuperset(ids):
-                have = found.total_size - found.missing_bytes
-                self.told.tell(
-                    Outcome.INCOMPLETE, found.name, ids, f"{have} of {found.total_size} bytes are there"
-                )
+            have = f"{found.total_size - found.missing_bytes} of {found.total_size} bytes are there"
+            self.told.tell(Outcome.INCOMPLETE, found.name, ids, have)
         elif self.dry_run:
             why = "" if found.is_proven else "once its bytes have been read and hashed"
             self.told.tell(Outcome.TO_BE_ADOPTED, found.name, ids, why)
