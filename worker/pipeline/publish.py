@@ -15,6 +15,7 @@ from worker.errors import (
     OutcomeUnknownError,
     PartMissingError,
     ReferenceExpiredError,
+    RefusedError,
     RetryableError,
 )
 from worker.pipeline.copying import copy_part
@@ -189,9 +190,9 @@ async def _post(
     posting = Posting(channel, file, marking.caption(part.caption, document_id), begin)
     try:
         return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
-    except (NotBeforeError, PartMissingError):
-        # Told to wait, or refused for lost bytes, so this attempt made no message: were the account's limit
-        # to change, this part may be cut anew. An attempt before it may have made one.
+    except (NotBeforeError, PartMissingError, RefusedError):
+        # Told to wait, or refused, so this attempt made no message: were the account's limit to change, this
+        # part may be cut anew. An attempt before it may have made one.
         if attempts == [True]:
             await mark_unsent(deps.database, intent, part.ordinal)
         raise
