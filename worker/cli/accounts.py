@@ -212,7 +212,10 @@ def rotate() -> None:
         rotated = asyncio.run(_on_database(place, lambda db: rotate_key(db, place.settings)))
         click.echo(f"{rotated.rows} secrets are encrypted under key {rotated.key_id}.")
         if rotated.left_over:
-            click.echo("The other keys open nothing any more: remove their lines on every host.")
+            click.echo("The other keys open nothing any more: remove their lines on every host. Put these")
+            click.echo("there instead: by them what was published is known as yours if the database is lost.")
+            for line in rotated.left_over:
+                click.echo(f"  {line}")
 
 
 async def _find_all(opened_database: Database, named: tuple[str, ...]) -> list[Account]:

@@ -17,6 +17,7 @@ from worker.cli.opening import (
     readable_errors,
     upgrade_embedded,
 )
+from worker.cli.strangers import other_peoples
 from worker.errors import UserError
 from worker.fleet.asking import Wish
 from worker.status.wording import count_of, plain, size
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 def verify(*, sample: int | None, full: bool, as_json: bool) -> None:
     """Compare the destination with the database, both ways. Nothing is changed.
 
-    Every package's messages have to be there with the right file and marker; every marked message has to
-    belong to a package. Exit code 1 if anything is off.
+    Every package's messages have to be there with the right file and marker; every marked message of ours
+    has to belong to a package. Exit code 1 if anything is off. Messages that only look like ours are named,
+    and are nobody's fault.
 
     \b
     Examples:
@@ -78,6 +80,7 @@ def _describe(channel: HoldingChannel, report: dict[str, Any]) -> Iterator[str]:
         whose = f"package {finding['package']}" if finding["package"] else ""
         who = " of ".join(filter(None, (where, whose)))
         yield f"  {finding['kind']}: {who} ({plain(finding['name'])}): {finding['what']}"
+    yield from other_peoples(report)
     total = sum(report["counts"].values())
     if total > len(report["findings"]):
         yield f"  … and {total - len(report['findings']):,} more"

@@ -82,7 +82,9 @@ class ReadySets:
             raise SourceClosedError
         # What was begun comes before anything new, also while a long backlog lasts.
         await finish_open_intents(self._deps)
-        await self._process.lookout.look(self._deps)
+        stopping = self._process.stopping
+        if not await self._process.lookout.look(self._deps, stopping.is_set, self._process.tell):
+            raise SourceClosedError
         resting = resting_channels(pauses, self._deps.account.id)
         paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
         claim = await self._claim(Turn(self._last_channel, resting, paused))

@@ -29,6 +29,7 @@ from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.pipeline.seen_again import seen_again
 from worker.pipeline.settling import settled, trouble_with
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
@@ -95,6 +96,8 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         only_publisher(deps, fetched.content_hash),
     ):
         verdict = await deduplicate(deps, fetched.content_hash)
+        if isinstance(verdict, Cleared) and (standing := await seen_again(deps, fetched.content_hash)):
+            verdict = Duplicate(standing)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
         await prove_fetched(deps, fetched)
