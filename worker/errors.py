@@ -32,6 +32,14 @@ class RetryableError(FleetError):
     """Retry: the same call may succeed a moment later (network, server trouble)."""
 
 
+class BrokenLineError(RetryableError):
+    """Retry later, not at once: for a while one connection after the other has broken."""
+
+
+class UnreachableError(BrokenLineError):
+    """Give up on this account for the moment: it is the connection for its calls that keeps breaking."""
+
+
 class NotBeforeError(FleetError):
     """Wait: the work is allowed again ``seconds`` from now. Never an attempt, never a failure."""
 
@@ -102,3 +110,7 @@ class AlreadyDoneError(FleetError):
     def __init__(self, what: str, *, message: int | None = None) -> None:
         super().__init__(what)
         self.message = message
+
+
+ENDS_ACCOUNTS_WORK = (LeaseLostError, AccountUnusableError, UnreachableError)
+"""What no set, message or source is to blame for: nothing more can be done with this account at present."""

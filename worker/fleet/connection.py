@@ -46,6 +46,7 @@ async def gateway_of(process: Process, account: Account, lease: Lease, session: 
         on_update=process.wake.ring,
         tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
+        doubts=process.doubts,
     )
 
 

@@ -11,7 +11,12 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, UserError
+from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
+    FenceLostError,
+    FleetError,
+    UserError,
+)
 from worker.flow.handling import SourceClosedError
 from worker.log import get_logger
 from worker.pipeline.claim import claim_next
@@ -99,7 +104,7 @@ class ReadySets:
         if isinstance(error, FenceLostError):
             log.warning("set.lost", set=claim.set_id, reason=str(error))
             return
-        if isinstance(error, LeaseLostError | AccountUnusableError):
+        if isinstance(error, ENDS_ACCOUNTS_WORK):
             self._fatal = error
             return
         log.error("set.broke", set=claim.set_id, error=repr(error), exc_info=error)

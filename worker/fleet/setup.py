@@ -25,6 +25,7 @@ from worker.store.accounts import StoredSession
 from worker.store.locks import LockSession
 from worker.store.pending_logins import PendingLogin
 from worker.telegram.authorising import check_password, request_code, sign_in
+from worker.telegram.failures import KeyDeniedError
 from worker.telegram.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ async def log_in(
         async with _alone(login.database, account):
             try:
                 await _go_on(login, account, pending, ask_code, ask_password)
-            except AccountUnusableError:
+            except (AccountUnusableError, KeyDeniedError):
+                # No login is lost with a key that nothing has been logged in with.
                 if pending is None:
                     raise
                 # What was begun has lapsed at Telegram, perhaps with its key.

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from worker.errors import BusyError, NoAccessError, NotBeforeError, RefusedError, SetFailedError
+from worker.errors import (
+    BusyError,
+    NoAccessError,
+    NotBeforeError,
+    RefusedError,
+    SetFailedError,
+    UnreachableError,
+)
 
 if TYPE_CHECKING:
     from worker.config.settings import FleetSettings
@@ -47,6 +54,9 @@ def judge(error: Exception, claim: Tried, fleet: FleetSettings) -> Verdict:
         return Verdict(longer, waits=claim.waits + 1)
     if isinstance(error, NotBeforeError):
         return Verdict(error.seconds)
+    if isinstance(error, UnreachableError):
+        # The account's trouble: whoever can reach Telegram may take the set at once.
+        return Verdict(0.0, waits=claim.waits)
     seconds = _doubled(fleet.retry_base_secs, claim.attempts + claim.waits, fleet.retry_cap_secs)
     if isinstance(error, SetFailedError | NoAccessError | RefusedError):
         return Verdict(seconds, counts=True, gives_up=claim.attempts + 1 >= fleet.max_attempts)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from worker.archives.reader import FileReader, Part
 from worker.errors import (
-    AccountUnusableError,
+    ENDS_ACCOUNTS_WORK,
     DiskFullError,
     FenceLostError,
     FleetError,
@@ -58,7 +58,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
             outcome = await give_back(deps, claim, error)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
-            if isinstance(error, AccountUnusableError):
+            if isinstance(error, ENDS_ACCOUNTS_WORK):
                 raise
         finally:
             await tidy(deps, claim, reuse=reuse)
