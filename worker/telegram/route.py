@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from worker.errors import BrokenLineError
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.proxied import dial_through
-from worker.telegram.streak import LOOK_AT_THE_WAY
+from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from worker.telegram.streak import Streak
     from worker.telegram.tether import Tether
 
-_KEY_UNKNOWN, _TOO_MANY_CONNECTIONS = -404, -429
+_KEY_UNKNOWN = -404
 
 
 @dataclass(slots=True, eq=False)
@@ -158,7 +158,7 @@ class Route:
         """What a transport error means: a packet of four bytes in the clear, in the place of an answer."""
         if code == _KEY_UNKNOWN:
             return self.doubts.denied(self.key.key_id)
-        if code == _TOO_MANY_CONNECTIONS:
+        if code == TOO_MANY_CONNECTIONS:
             # Fewer lines are better than none.
             self.most = max(1, len(self.lines) - 1)
             self.streak.crowded()

@@ -22,7 +22,7 @@ from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError
 from worker.telegram.failures import failure, library_failure
 from worker.telegram.framing import FramingError
-from worker.telegram.streak import LOOK_AT_THE_WAY
+from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 from worker.telegram.tether import LOOSE, Tether
 
 if TYPE_CHECKING:
@@ -73,11 +73,15 @@ class FleetSession(Session):
         await super().start()
         # The library takes a refusal for a failure of the line: it says nothing and connects again.
         self._raise_if_broken()
+        if not self.is_started.is_set():
+            if self._streak.count == losses:
+                self._streak.lost("the server could not be reached")
+            return
         self._was_started = True
-        if self.is_started.is_set():
-            self._streak.began()
-        elif self._streak.count == losses:
-            self._streak.lost("the server could not be reached")
+        self._streak.began()
+        if self.recv_task is not None and self.recv_task.done():
+            # Lost between the answer to the greeting and here: nobody else would notice.
+            self._lose("it was closed at once")
 
     def _raise_if_broken(self) -> None:
         if self.broken is not None:
@@ -140,6 +144,8 @@ class FleetSession(Session):
     def _refused(self, code: int) -> None:
         """A transport error. It came in the clear: nothing proves who said it."""
         if code != _KEY_UNKNOWN:
+            if code == TOO_MANY_CONNECTIONS:
+                self._streak.crowded()
             self._lose(f"the server refused it with {code}")
             return
         denied = self._doubts.denied(self.auth_key_id)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE, LONGEST_PAUSE, _MOST_DOUBLINGS = 0.1, 10.0, 16
 FEWEST = 6
 LOOK_AT_THE_WAY = "look at the network between here and Telegram: proxy, firewall, provider"
+TOO_MANY_CONNECTIONS = -429
 # Where the pauses go on from when the server has had enough of connections.
 _CROWDED = 6
 # A connection that lasted this long was none of those that keep breaking.
