@@ -104,6 +104,7 @@ def test_a_zipped_answer_that_ends_too_early_is_refused():
         Int(SALTS, False) + bytes(12) + Int(2**31 - 1) + bytes(64),
         b"",
     ],
+    ids=["list", "negative", "container", "negative message", "long message", "salts", "nothing"],
 )
 def test_a_count_or_length_that_the_bytes_do_not_bear_out_is_refused(data):
     with pytest.raises(MalformedError):
@@ -223,6 +224,7 @@ def result_for(line, answer: bytes) -> bytes:
         struct.pack("<Ii", VECTOR, 2**31 - 1),
         struct.pack("<Ii", VECTOR, -3) + bytes(200),
     ],
+    ids=["nothing", "half an error", "an empty zip", "a bomb", "half a zip", "too many", "fewer than none"],
 )
 async def test_an_answer_that_cannot_be_read_fails_its_own_request_and_no_other(line, answer):
     ((_, result, error),) = handled(line, result_for(line, answer))
