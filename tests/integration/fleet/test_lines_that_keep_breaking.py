@@ -1,7 +1,7 @@
 """What keeps breaking between here and Telegram ends a single run, with a reason that a person understands."""
 
 import pytest
-from enemy_line import enemy_between, let_pass
+from enemy_line import KEY_UNKNOWN, enemy_between, let_pass
 from world import PHONES, open_world
 
 ONE = ("run", "--once", "--account", PHONES[0])
@@ -25,6 +25,21 @@ async def enemy(world):
 
 async def _sets(world):
     return await world.fetch("SELECT state, attempts, reason FROM archive_sets ORDER BY id")
+
+
+async def test_a_refusal_in_the_clear_ends_a_single_run_with_its_reason_and_leaves_the_account_ready(
+    world, enemy
+):
+    await world.post_archive(world.sources[0])
+    enemy.answer = lambda passage: passage.frame(KEY_UNKNOWN)
+    assert await world.run(*ONE) == {"exit": 1}
+    told = world.workers.logs[-1].read_text()
+    assert "refused with -404, as if Telegram did not know this session" in told
+    assert "anybody on the way can say so" in told
+    (account,) = await world.fetch("SELECT state FROM accounts WHERE phone = $1", PHONES[0])
+    assert account["state"] == "ready"
+    enemy.answer = lambda _: None
+    await _drain(world, enemy)
 
 
 async def test_a_connection_for_calls_that_keeps_breaking_ends_a_single_run_with_its_reason(world, enemy):

@@ -9,10 +9,12 @@ import struct
 import time
 import tracemalloc
 import zlib
+from io import BytesIO
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyrogram.crypto import mtproto
 from pyrogram.raw.core import GzipPacked, Int, MsgContainer, Vector
 from pyrogram.raw.core.primitives import Bytes
 from test_route import question, route_with
@@ -29,13 +31,14 @@ from worker.telegram.framing import (
     abridged_packet,
     padded_packet,
 )
+from worker.telegram.inbox import Inbox
 from worker.telegram.key_exchange import KeyExchangeError, plain_message
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.unpacking import MOST_MESSAGES, MalformedError, read_object, unzipped
 
 unpacking.install()
 MIB = 1 << 20
-FAST = settings(max_examples=150, deadline=None)
+FAST = settings(max_examples=100, deadline=None)
 # A lie in a length or a count, as it is found where the schema has one.
 NUMBERS = st.sampled_from([0, 1, 2, 1020, 1021, 2**16, 2**24, 2**31 - 1, -1, -(2**31)])
 RESULT, ERROR, SALT, NOTICE = 0xF35C6D01, 0x2144CA19, 0xEDAB447B, 0xA7EFF811
@@ -265,6 +268,47 @@ def test_whatever_an_opened_packet_holds_is_handled_or_costs_the_line(kind, numb
                 handled(line, body + bytes(-len(body) % 4))
 
     asyncio.run(once())
+
+
+@FAST
+@given(
+    data=st.lists(
+        st.one_of(
+            st.binary(max_size=60),
+            st.sampled_from([b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x04\0\0\0\x6c\xfe\xff\xff", bytes(4)]),
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_arrives_on_a_line_is_a_packet_or_costs_the_line(data):
+    async def once():
+        route = route_with()
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            line, inbox = Line(route, ours, now=0.0), Inbox()
+            theirs.sendall(b"".join(data))
+            theirs.close()
+            with contextlib.suppress(LineLostError, BlockingIOError):
+                for _ in range(200):
+                    if (packet := line.receive(inbox.buffers, 0.0)) is None:
+                        continue
+                    buffer, length = packet
+                    assert length <= LARGEST_PACKET
+                    with contextlib.suppress(unpacking.EnvelopeError):
+                        route.key.job(memoryview(buffer)[:length])
+
+    asyncio.run(once())
+
+
+@FAST
+@given(packet=st.binary(max_size=300), whose=st.sampled_from(["ours", "another's"]))
+def test_whatever_a_packet_is_it_is_opened_or_refused(packet, whose):
+    auth_key = bytes(256)
+    if whose == "ours":
+        packet = Key(auth_key).key_id + packet
+    with pytest.raises(unpacking.EnvelopeError):
+        mtproto.unpack(BytesIO(packet), bytes(8), auth_key, bytes(8))
 
 
 def test_a_container_of_too_many_messages_is_refused_at_once():
