@@ -88,6 +88,9 @@ class FleetSession(Session):
             raise self.broken
 
     def _raise_if_unreachable(self) -> None:
+        if self.is_started.is_set() and not self._streak.flaps:
+            # After an outage this connection may well be the one that lasts.
+            return
         if (trouble := self._streak.trouble) is not None:
             raise UnreachableError(f"the connection to Telegram {trouble}", remedy=LOOK_AT_THE_WAY)
 

@@ -32,6 +32,8 @@ class Streak:
         self._steady_at: float | None = None
         self.count = 0
         self._crowded = 0
+        # Whether the last one was a connection that had been opened, and broke all the same.
+        self.flaps = False
         self.reason = ""
 
     @property
@@ -56,10 +58,11 @@ class Streak:
     def lost(self, reason: str) -> None:
         """One more connection is gone, or could not be opened."""
         now = self._now()
+        self.flaps = self._steady_at is not None
         was_steady = self._steady_at is not None and now >= self._steady_at
         self._steady_at = None
         if was_steady or now - self._last_at > self._patience:
-            self.ended()
+            self.count = 0
         if not self.count:
             self._since = now
         self.count += 1

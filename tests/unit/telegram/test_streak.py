@@ -60,6 +60,14 @@ def test_connections_that_open_and_break_at_once_are_the_same_trouble(streak, ti
         streak.began()
         lose(streak, time, 1, apart=5.0)
     assert streak.trouble is not None
+    assert streak.flaps
+
+
+def test_an_outage_is_told_apart_from_connections_that_open_and_break(streak, time):
+    streak.began()
+    lose(streak, time, 13, apart=5.0)
+    assert streak.trouble is not None
+    assert not streak.flaps
 
 
 def test_what_broke_an_hour_ago_is_another_story(streak, time):
@@ -71,9 +79,11 @@ def test_what_broke_an_hour_ago_is_another_story(streak, time):
 
 
 def test_a_server_that_wants_fewer_connections_is_left_alone_for_longer(streak, time):
-    lose(streak, time, 1, apart=1.0)
+    lose(streak, time, 1, apart=1000.0)
     before = streak.pause
+    streak.ended()
     streak.crowded()
+    lose(streak, time, 1, apart=1000.0)
     assert streak.pause > 10 * before
     streak.ended()
     assert streak.pause == 0.0
