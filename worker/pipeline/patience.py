@@ -55,7 +55,7 @@ def judge(error: Exception, claim: Tried, fleet: FleetSettings) -> Verdict:
     if isinstance(error, NotBeforeError):
         return Verdict(error.seconds)
     if isinstance(error, UnreachableError):
-        # The account's trouble: whoever can reach Telegram may take the set at once.
+        # The account's trouble: one that reaches Telegram may take the set at once.
         return Verdict(0.0, waits=claim.waits)
     seconds = _doubled(fleet.retry_base_secs, claim.attempts + claim.waits, fleet.retry_cap_secs)
     if isinstance(error, SetFailedError | NoAccessError | RefusedError):

@@ -96,8 +96,8 @@ def judge_transport(transport: Transport) -> Check:
     return Check(
         "tls",
         Verdict.WARNING,
-        f"{where} with sslmode={transport.tls}: whoever is on the way there can pass for the database",
-        "add ?sslmode=verify-full&sslrootcert=FILE to database_url, FILE with the certificate of who signed"
+        f"{where} with sslmode={transport.tls}: anybody on the way there can pass for the database",
+        "add ?sslmode=verify-full&sslrootcert=FILE to database_url, FILE with the certificate that signed"
         " the server's",
     )
 

@@ -54,7 +54,7 @@ class Transport:
 
     @property
     def is_proven(self) -> bool:
-        """Whether nobody on the way can read along, or pass for the server."""
+        """Whether the way is safe from those who would read along, or pass for the server."""
         return not self.elsewhere or self.tls == "verify-full"
 
 

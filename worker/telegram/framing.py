@@ -1,7 +1,7 @@
 """Packets cut out of the library's connections, with bounds: nothing on the way is trusted with a length.
 
 The framings are abridged (a byte or four, in words) and intermediate with padding (four bytes). Where a
-length should stand, four bytes with the highest bit set are a quick acknowledgement: nobody asks for any
+length should stand, four bytes with the highest bit set are a quick acknowledgement. None is asked for
 here, so they are dropped, and a line that carries nothing else is given up.
 """
 
@@ -30,7 +30,7 @@ class FramingError(ConnectionError):
 
 
 class QuickAcks:
-    """Acknowledgements that nobody asked for: dropped, as long as there are not too many of them."""
+    """Acknowledgements that were not asked for: dropped, as long as there are not too many of them."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -38,7 +38,7 @@ class QuickAcks:
     def dropped(self) -> None:
         self._count += 1
         if self._count > MOST_QUICK_ACKS:
-            raise FramingError(f"more than {MOST_QUICK_ACKS} acknowledgements came that nobody asked for")
+            raise FramingError(f"more than {MOST_QUICK_ACKS} acknowledgements came that were not asked for")
 
 
 def checked_length(length: int) -> int:

@@ -155,7 +155,7 @@ class Porter:
                 self._drop(line, NoAnswerError(f"no answer within {self._deadline:.0f} s"))
             elif not line.under_way and not route.pending and now - line.used_at > _IDLE_SECONDS:
                 self._drop(line, LineLostError("not needed"), again=False)
-        # When the pause is over, whoever comes first finds out whether the trouble is.
+        # The first request after the pause finds out whether the trouble lasts.
         if route.pending and now < route.open_at and (trouble := route.trouble) is not None:
             self._refuse(route, trouble)
         wanted = min(route.wanted, route.most, route.outstanding)

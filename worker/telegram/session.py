@@ -80,7 +80,7 @@ class FleetSession(Session):
         self._was_started = True
         self._streak.began()
         if self.recv_task is not None and self.recv_task.done():
-            # Lost between the answer to the greeting and here: nobody else would notice.
+            # Lost between the answer to the greeting and here, where nothing connects again by itself.
             self._lose("it was closed at once")
 
     def _raise_if_broken(self) -> None:
@@ -156,7 +156,7 @@ class FleetSession(Session):
             return
         denied = self._doubts.denied(self.auth_key_id)
         if not (isinstance(denied, RetryableError) and self._was_started):
-            # A session that never worked is given up; whoever wants one begins anew.
+            # A session that never worked is given up; the next try is another session.
             self.broken = denied
         self._lose(denied.what)
 
