@@ -40,6 +40,10 @@ class UnreachableError(BrokenLineError):
     """Give up on this account for the moment: it is the connection for its calls that keeps breaking."""
 
 
+class WorkerTroubleError(RetryableError):
+    """Wait until it is over: the worker's own trouble (database, lease), no fault of what it works on."""
+
+
 class NotBeforeError(FleetError):
     """Wait: the work is allowed again ``seconds`` from now. Never an attempt, never a failure."""
 
@@ -52,7 +56,11 @@ class BusyError(NotBeforeError):
     """Wait: somebody else holds what this work needs. Look again later."""
 
 
-class DiskFullError(NotBeforeError):
+class DiskTroubleError(NotBeforeError):
+    """Wait: this host's disk or memory does not do what it should. No fault of what is worked on."""
+
+
+class DiskFullError(DiskTroubleError):
     """Wait: the disk takes no more. What was written so far is in the way and has to go."""
 
 
@@ -65,7 +73,21 @@ class SourceGoneError(SetFailedError):
 
 
 class AccountUnusableError(FleetError):
-    """Give up on this account until a person logs it in again."""
+    """Give up on this account until a person logs it in again; ``state`` is how it stands from here on."""
+
+    state = "needs_login"
+
+
+class AccountBannedError(AccountUnusableError):
+    """Give up on this account: Telegram has closed it."""
+
+    state = "banned"
+
+
+class AccountFrozenError(AccountUnusableError):
+    """Give up on this account until a person has had Telegram lift what it may not do."""
+
+    state = "frozen"
 
 
 class PasswordNeededError(FleetError):
@@ -82,6 +104,10 @@ class FenceLostError(LeaseLostError):
 
 class OutcomeUnknownError(FleetError):
     """Find out: the call may or may not have been applied. Never repeat it blindly."""
+
+
+class CommitUnknownError(OutcomeUnknownError):
+    """Read back: the database was lost while a transaction was committed. The worker's own trouble too."""
 
 
 class NoAccessError(FleetError):
@@ -114,3 +140,6 @@ class AlreadyDoneError(FleetError):
 
 ENDS_ACCOUNTS_WORK = (LeaseLostError, AccountUnusableError, UnreachableError)
 """What no set, message or source is to blame for: nothing more can be done with this account at present."""
+
+OWN_TROUBLE = (WorkerTroubleError, CommitUnknownError)
+"""What befell the worker and not its work: nothing is booked for it, and it lasts no longer than itself."""

@@ -25,6 +25,7 @@ from worker.store import workers
 from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer
 from worker.telegram.client import Server, trust_public_key
+from worker.telegram.crowding import Crowding
 from worker.telegram.doubts import KeyDoubts
 from worker.workspace.folder import Workspace
 
@@ -68,6 +69,8 @@ class Process:
     lookout: Lookout = field(default_factory=Lookout)
     # What was claimed of the accounts' keys: it takes longer to be believed than a connection lives.
     doubts: KeyDoubts = field(default_factory=KeyDoubts)
+    # Whether Telegram takes further connections from this host.
+    crowding: Crowding = field(default_factory=Crowding)
     # Rings when something was posted, a pause is over, or the process stops.
     wake: Bell = field(default_factory=Bell)
     # Rings when another worker wants its share of the accounts, or has yielded some.

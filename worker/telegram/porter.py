@@ -159,7 +159,7 @@ class Porter:
         if route.pending and now < route.open_at and (trouble := route.trouble) is not None:
             self._refuse(route, trouble)
         wanted = min(route.wanted, route.most, route.outstanding)
-        while self._end is None and len(route.lines) < wanted and now >= route.open_at:
+        while self._end is None and len(route.lines) < wanted and route.may_open(now):
             self._connect(route, now)
         if not any(line.is_connected for line in route.lines):
             while route.pending and now - route.pending[0].asked_at > self._deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.cipher.range_hashes import sha256_each
-from worker.errors import DiskFullError, NotBeforeError, RetryableError
+from worker.errors import DiskTroubleError, NotBeforeError, RetryableError
 from worker.telegram.part_calls import Unverified
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def learned(route: Route, answered: list[Answered]) -> list[Answered]:
         route.streak.ended()
     told = list(answered)
     for refused, _, error in answered:
-        is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)
+        is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskTroubleError)
         if is_flood and "PREMIUM" not in str(error):
             held = RetryableError(f"{refused.call.method}: held back by a flood wait")
             told += [(each, None, held) for each in route.take_back(refused.call.method)]
