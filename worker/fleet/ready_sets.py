@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
-    AccountUnusableError,
     FenceLostError,
     FleetError,
-    LeaseLostError,
     UserError,
 )
 from worker.flow.backoff import Backoff
@@ -126,7 +125,7 @@ class ReadySets:
         if isinstance(error, FenceLostError):
             log.warning("set.lost", set=claim.set_id, reason=str(error))
             return
-        if isinstance(error, LeaseLostError | AccountUnusableError):
+        if isinstance(error, ENDS_ACCOUNTS_WORK):
             self._fatal = error
             return
         if isinstance(error, OWN_TROUBLE):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from worker.archives.reader import FileReader, Part
 from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
-    AccountUnusableError,
     DiskFullError,
     FenceLostError,
     FleetError,
@@ -64,7 +64,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
             outcome = await give_back(deps, claim, error)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
-            if isinstance(error, (AccountUnusableError, *OWN_TROUBLE)):
+            if isinstance(error, (*ENDS_ACCOUNTS_WORK, *OWN_TROUBLE)):
                 raise
         finally:
             await tidy(deps, claim, reuse=reuse)

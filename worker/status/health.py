@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from worker.store.address import transport_to
 from worker.store.server_facts import read_server_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from worker.store.address import Transport
     from worker.store.server_facts import ServerFacts
 
 _MAX_CLOCK_SKEW_SECONDS = 2.0
@@ -45,7 +47,10 @@ async def check_database(address: str) -> list[Check]:
     """Version, schema, durability, pooling and clock of the server at ``address``."""
     before = time.time()
     facts = await read_server_facts(address)
-    return list(judge_server(facts, local_time=(before + time.time()) / 2))
+    return [
+        *judge_server(facts, local_time=(before + time.time()) / 2),
+        judge_transport(transport_to(address)),
+    ]
 
 
 def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
@@ -78,6 +83,22 @@ def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
         Verdict.WARNING if skewed else Verdict.OK,
         f"{skew:.1f} s from the database's",
         "synchronise this host's clock; the fleet itself uses the database's" if skewed else "",
+    )
+
+
+def judge_transport(transport: Transport) -> Check:
+    """Who may read along on the way to the database, or pass for it."""
+    if not transport.elsewhere:
+        return Check("tls", Verdict.OK, "the database is on this host")
+    where = ", ".join(transport.elsewhere)
+    if transport.is_proven:
+        return Check("tls", Verdict.OK, f"{where} proves itself: sslmode=verify-full")
+    return Check(
+        "tls",
+        Verdict.WARNING,
+        f"{where} with sslmode={transport.tls}: anybody on the way there can pass for the database",
+        "add ?sslmode=verify-full&sslrootcert=FILE to database_url, FILE with the certificate that signed"
+        " the server's",
     )
 
 

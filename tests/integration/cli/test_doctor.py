@@ -22,6 +22,7 @@ _CHECKS = [
     "pooling",
     "durability",
     "clock",
+    "tls",
     "disk",
     "aes",
     "7z",

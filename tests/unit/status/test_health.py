@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from worker.cipher import ige
-from worker.status.health import Verdict, check_host, judge_decoders, judge_server
+from worker.status.health import Verdict, check_host, judge_decoders, judge_server, judge_transport
+from worker.store.address import transport_to
 from worker.store.server_facts import ServerFacts
 
 _GOOD = ServerFacts(
@@ -79,3 +80,13 @@ def test_a_decoder_that_is_not_installed_is_a_warning_with_a_remedy():
     assert check.detail.startswith("PPMd, Deflate64: members are listed")
     assert "make clean install" in check.remedy
     assert judge_decoders([]).verdict is Verdict.OK
+
+
+def test_a_database_elsewhere_without_verified_tls_is_a_warning_that_says_what_to_add():
+    check = judge_transport(transport_to("postgresql://u:hunter2@db.example.org/d?sslmode=require"))
+    assert check.verdict is Verdict.WARNING
+    assert "db.example.org with sslmode=require" in check.detail
+    assert "sslmode=verify-full&sslrootcert=" in check.remedy
+    assert "hunter2" not in check.detail + check.remedy
+    proven = judge_transport(transport_to("postgresql://u@db.example.org/d?sslmode=verify-full"))
+    assert proven.verdict is Verdict.OK
