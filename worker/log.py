@@ -32,7 +32,11 @@ _SECRET_KEYS = re.compile(rf"((^|_)({_TELLTALE_NAMES}|dsn|database_url)|^(code|s
 _VALUE = r"""(?:b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\.)*'|(?:Bearer\s+)?[^\s,;)}\]]+)"""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     # user:password@host in any URL; up to the last @, for a password may hold one
-    (re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S+@", re.IGNORECASE), rf"\g<head>:{_MASK}@"),
+    (
+        # Bounded: what strangers post may be full of beginnings that have no end.
+        re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]*):\S{1,500}@", re.IGNORECASE),
+        rf"\g<head>:{_MASK}@",
+    ),
     # api_hash="…", 'password': '…', WORKER_SECRET_KEY=…
     (
         re.compile(
