@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import LAST, ArchiveFormat, Scheme, recognise
@@ -27,6 +28,9 @@ UNCHECKED = "its bytes have to show first that nothing is missing"
 # A file under such a name may be one volume of many: only its bytes tell.
 _MAY_BE_A_VOLUME = (ArchiveFormat.ZIP, ArchiveFormat.RAR)
 _MOST_NAMED = 5
+# The key of a family is looked up through an index, whose entries hold 2,704 bytes at most.
+_LONGEST_FAMILY = 256
+_SHOWN_OF_FAMILY = 64
 _MOST_SPARE = 3
 
 
@@ -70,8 +74,13 @@ class Formation:
 def family_of(file_name: str) -> str:
     """The key that files share which may belong to one archive; empty for what is no archive's name."""
     name = recognise(file_name)
+    if name is None:
+        return NO_FAMILY
     # No line break is left in either, so that the one between them stands for nothing else.
-    return NO_FAMILY if name is None else "\n".join(part.replace("\n", " ") for part in name.family)
+    family = "\n".join(part.replace("\n", " ") for part in name.family)
+    if len(family) <= _LONGEST_FAMILY:
+        return family
+    return f"{family[:_SHOWN_OF_FAMILY]} {sha256(family.encode(errors='replace')).hexdigest()}"
 
 
 def form(files: Sequence[OpenFile], counts: Mapping[int, int]) -> Formation:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.cursors import advance_cursor, note_changes
-from worker.store.photos import keep_photos
-from worker.store.source_files import Kept, absent_files, forget_files, keep_files
+from worker.store.set_aside import keep_page
+from worker.store.source_files import Kept, absent_files, forget_files
 from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ async def scan_page(deps: Deps, source: Source) -> Source:
     newest = last.message_id if isinstance(last, Message) else last
     fresh = sum(_id_of(item) > source.last_message_id for item in page)
     async with deps.database.transaction("scan.page") as connection:
-        kept = await keep_files(connection, source.channel_id, messages)
-        await keep_photos(connection, source, messages)
+        kept = await keep_page(connection, source, messages)
         await advance_cursor(connection, source, newest, fresh)
         if source.sees_all:
             present = [message.message_id for message in messages if message.document is not None]
@@ -72,7 +71,7 @@ async def verify_by_search(deps: Deps, source: Source, above: int) -> None:
             return
         async with deps.database.transaction("scan.search") as connection:
             messages = [_in_topic(message, source.topic_id) for message in found]
-            kept = await keep_files(connection, source.channel_id, messages)
+            kept = await keep_page(connection, source, messages)
         if kept.files:
             log.info("scan.found_by_search", channel=source.title, files=kept.files)
         below = min(message.message_id for message in found)
@@ -94,8 +93,7 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
         if is_forum or message.message_id <= source.last_message_id
     ]
     async with deps.database.transaction("scan.changes") as connection:
-        kept = await keep_files(connection, source.channel_id, messages)
-        await keep_photos(connection, source, messages)
+        kept = await keep_page(connection, source, messages)
         gone = (
             await forget_files(connection, source.channel_id, changes.deleted) if changes.deleted else Kept()
         )

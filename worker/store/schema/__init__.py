@@ -10,6 +10,7 @@ from worker.store.schema.flow_control import (
     rate_limits,
 )
 from worker.store.schema.library import (
+    messages_set_aside,
     package_originals,
     previews,
     request_chunks,
@@ -35,6 +36,7 @@ __all__ = [
     "escalations",
     "flood_wait_state",
     "memberships",
+    "messages_set_aside",
     "metadata",
     "package_files",
     "package_originals",

@@ -1,0 +1,42 @@
+"""What others post is bounded: names in indexes, messages that cannot be kept, work that ends a process.
+
+Revision ID: 0014
+Revises: 0011
+"""
+
+from alembic import op
+
+revision = "0014"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+# As worker.domain.forming makes the key of a long name: an index has no room for more than 2,704 bytes.
+_BOUND_FAMILY = """
+    UPDATE {table} SET family = left(family, 64) || ' ' || encode(sha256(convert_to(family, 'UTF8')), 'hex')
+    WHERE length(family) > 256
+"""
+
+UPGRADE = (
+    """
+    CREATE TABLE messages_set_aside (
+        channel_id  integer NOT NULL REFERENCES channels ON DELETE CASCADE,
+        message_id  integer NOT NULL,
+        reason      text NOT NULL,
+        at          timestamptz NOT NULL DEFAULT fleet_now(),
+        PRIMARY KEY (channel_id, message_id)
+    )
+    """,
+    _BOUND_FAMILY.format(table="source_files"),
+    _BOUND_FAMILY.format(table="archive_sets"),
+)
+
+
+def upgrade() -> None:
+    for statement in UPGRADE:
+        op.execute(statement)
+
+
+def downgrade() -> None:
+    """A long name's earlier key is not known any more: a late part of it makes a set of its own."""
+    op.execute("DROP TABLE messages_set_aside")
