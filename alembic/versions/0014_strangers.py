@@ -27,6 +27,14 @@ UPGRADE = (
         PRIMARY KEY (channel_id, message_id)
     )
     """,
+    # A part that was posted again takes the place of one with which its set was not whole.
+    "ALTER TABLE source_files ADD COLUMN superseded_by integer",
+    "ALTER TABLE archive_sets ADD COLUMN found_wanting boolean NOT NULL DEFAULT false",
+    "ALTER TABLE archive_sets ADD COLUMN newest_tried integer NOT NULL DEFAULT 0",
+    """
+    UPDATE archive_sets SET found_wanting = true
+    WHERE (state = 'collecting' AND NOT to_prove OR state = 'failed') AND reason LIKE 'it is not whole%'
+    """,
     _BOUND_FAMILY.format(table="source_files"),
     _BOUND_FAMILY.format(table="archive_sets"),
 )
@@ -39,4 +47,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """A long name's earlier key is not known any more: a late part of it makes a set of its own."""
+    op.execute("ALTER TABLE archive_sets DROP COLUMN newest_tried")
+    op.execute("ALTER TABLE archive_sets DROP COLUMN found_wanting")
+    op.execute("ALTER TABLE source_files DROP COLUMN superseded_by")
     op.execute("DROP TABLE messages_set_aside")

@@ -15,6 +15,7 @@ from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import stands_alone, waits_for, without_spares
+from worker.domain.replacing import with_newer
 from worker.errors import (
     AccountUnusableError,
     FleetError,
@@ -28,6 +29,7 @@ from worker.log import get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.store import proofs
 from worker.store.channels import channel_ref
+from worker.store.newer_files import files_beside, settle_with_newer
 from worker.store.visibility import note_visibility
 from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
@@ -149,21 +151,44 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
         return
     found = _as_set(unproven.parts)
     verdict = await _ask(deps, found, documents)
-    if verdict.complete:
+    if verdict.complete and not unproven.contents_failed:
         await proofs.settle_complete(deps.database, unproven)
         log.info("set.complete", set=unproven.set_id, name=unproven.name, parts=len(unproven.parts))
         return
     if verdict.missing:
         reason = waits_for(found, verdict.missing)
     else:
-        reason = f"it is not whole: {verdict.reason}"
+        reason = f"it is not whole: {verdict.reason or 'its contents do not match their checksums'}"
         for fewer in without_spares(found):
             if stands_alone(fewer, await _ask(deps, fewer, documents)):
                 await proofs.settle_without_spares(deps.database, unproven, fewer)
                 log.info("set.complete_without_spares", set=unproven.set_id, parts=len(fewer.parts))
                 return
-    await proofs.settle_incomplete(deps.database, unproven, reason)
+    newest_tried = await _prove_with_newer(deps, unproven, found, documents)
+    if newest_tried is None:
+        return
+    await proofs.settle_incomplete(deps.database, unproven, reason, newest_tried)
     log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
+
+
+async def _prove_with_newer(
+    deps: Deps, unproven: Unproven, found: ArchiveSet, documents: Mapping[int, Document]
+) -> int | None:
+    """Try parts that were posted again; None if the set is whole with some, else the newest of those."""
+    beside = {part.message_id: part for part in await files_beside(deps.database, unproven)}
+    ways = with_newer(found, [_posted(part) for part in beside.values()])
+    wanted = {part.message_id for way in ways for part in way.parts} & beside.keys()
+    if not wanted:
+        return max(beside, default=0)
+    known = {**documents, **await _documents_of(deps, unproven.channel_id, [beside[id_] for id_ in wanted])}
+    for way in ways:
+        if any(part.message_id not in known for part in way.parts):
+            continue
+        if (await _ask(deps, way, known)).complete:
+            if await settle_with_newer(deps.database, unproven, way, beside):
+                log.info("set.complete_with_newer", set=unproven.set_id, parts=len(way.parts))
+            return None
+    return max(beside, default=0)
 
 
 async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document]) -> Completeness:
@@ -176,8 +201,12 @@ async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document])
 
 async def _documents(deps: Deps, channel_id: int, unproven: Sequence[Unproven]) -> dict[int, Document]:
     """The sets' files by message, with fresh references; of a message that carries another file, none."""
+    return await _documents_of(deps, channel_id, [part for one in unproven for part in one.parts])
+
+
+async def _documents_of(deps: Deps, channel_id: int, parts: Sequence[SourcePart]) -> dict[int, Document]:
     channel = await channel_ref(deps.database, deps.account.id, channel_id)
-    wanted = {part.message_id: part.document_id for one in unproven for part in one.parts}
+    wanted = {part.message_id: part.document_id for part in parts}
     ids = list(wanted)
     found: dict[int, Document] = {}
     for start in range(0, len(ids), _MOST_MESSAGES):
@@ -193,7 +222,9 @@ def _as_set(parts: Sequence[SourcePart]) -> ArchiveSet:
     for part in parts:
         name = recognise(part.file_name)
         assert name is not None, "only recognised names become sets"
-        members.append(
-            Named(PostedFile(part.message_id, part.document_id, part.file_name, part.size, date=0), name)
-        )
+        members.append(Named(_posted(part), name))
     return archive_set(members)
+
+
+def _posted(part: SourcePart) -> PostedFile:
+    return PostedFile(part.message_id, part.document_id, part.file_name, part.size, date=0)

@@ -9,7 +9,7 @@ from worker.archives.reader import FileReader, Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.listing import LOCAL
-from worker.errors import SetFailedError
+from worker.errors import NotWholeError
 from worker.log import get_logger
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ async def prove_fetched(deps: Deps, fetched: Fetched) -> None:
         indices = tuple(member.name.index for member in found.members)
         verdict = await deps.nursery.prove(SetBytes(found.format, found.scheme, parts, indices), LOCAL)
     if not verdict.complete:
-        raise SetFailedError(
-            f"it is not whole: {verdict.reason}", remedy="post the part again, then run worker sets retry"
-        )
+        raise NotWholeError(f"it is not whole: {verdict.reason}", remedy="post the damaged part again")
     if verdict.unproven:
         log.info("set.partly_proven", parts=[fetched.parts[place].file_name for place in verdict.unproven])

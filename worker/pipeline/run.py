@@ -13,6 +13,7 @@ from worker.errors import (
     LeaseLostError,
     NoAccessError,
     NotBeforeError,
+    NotWholeError,
     SetFailedError,
     SourceGoneError,
 )
@@ -172,6 +173,7 @@ async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
         counts=verdict.counts,
         give_up=verdict.gives_up,
         waits=verdict.waits,
+        wanting=isinstance(error, NotWholeError),
     )
     if verdict.gives_up:
         log.warning("set.given_up", reason=str(error))

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """A set to be looked at, as it was when this was read: its fence moves with its files."""
+    """A set to be looked at, as it was when this was read: its fence moves with its files.
+
+    ``contents_failed``: it was fetched, and what its headers could not show was wrong.
+    """
 
     set_id: int
     fence: int
@@ -29,6 +32,8 @@ class Unproven:
     name: str
     attempts: int
     waits: int
+    family: str | None
+    contents_failed: bool
     parts: tuple[SourcePart, ...]
 
 
@@ -45,7 +50,8 @@ _NEXT = text(f"""
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
           AND {sees_set("n.id")}
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
-    RETURNING id, fence, channel_id, name, attempts, waits
+    RETURNING id, fence, channel_id, name, attempts, waits, family,
+        found_wanting AND content_hash IS NOT NULL AS contents_failed
 """)
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
@@ -53,6 +59,7 @@ _PARTS = text("""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove, attempts = :attempts,
+        found_wanting = :wanting, newest_tried = greatest(newest_tried, :tried),
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
@@ -84,7 +91,17 @@ async def next_to_prove(
         for set_id, *part in found:
             parts[set_id].append(SourcePart(*part))
     return [
-        Unproven(row.id, row.fence, row.channel_id, row.name, row.attempts, row.waits, tuple(parts[row.id]))
+        Unproven(
+            set_id=row.id,
+            fence=row.fence,
+            channel_id=row.channel_id,
+            name=row.name,
+            attempts=row.attempts,
+            waits=row.waits,
+            family=row.family,
+            contents_failed=row.contents_failed,
+            parts=tuple(parts[row.id]),
+        )
         for row in sorted(rows, key=lambda row: row.id)
     ]
 
@@ -94,9 +111,15 @@ async def settle_complete(database: Database, unproven: Unproven) -> bool:
     return await _settle(database, unproven, state="ready")
 
 
-async def settle_incomplete(database: Database, unproven: Unproven, reason: str) -> bool:
-    """The set waits for further parts; only those will have it looked at again."""
-    return await _settle(database, unproven, state="collecting", reason=reason)
+async def settle_incomplete(
+    database: Database, unproven: Unproven, reason: str, newest_tried: int = 0
+) -> bool:
+    """The set waits for further parts, or for parts posted again after the ``newest_tried``.
+
+    What was fetched and found broken has failed: it is not told from what was merely never completed.
+    """
+    state = "failed" if unproven.contents_failed else "collecting"
+    return await _settle(database, unproven, state=state, reason=reason, wanting=True, tried=newest_tried)
 
 
 async def settle_without_spares(database: Database, unproven: Unproven, whole: ArchiveSet) -> bool:
@@ -134,6 +157,7 @@ async def look_again(
         to_prove=True,
         wait=wait,
         attempts=attempts,
+        wanting=unproven.contents_failed,
     )
 
 
@@ -152,6 +176,8 @@ async def _settle(
     to_prove: bool = False,
     wait: float = 0.0,
     attempts: int = 0,
+    wanting: bool = False,
+    tried: int = 0,
 ) -> bool:
     async with database.transaction("proofs.settle") as connection:
         values = {
@@ -162,6 +188,8 @@ async def _settle(
             "to_prove": to_prove,
             "wait": wait,
             "attempts": attempts,
+            "wanting": wanting,
+            "tried": tried,
         }
         return bool((await connection.execute(_SETTLE, values)).rowcount)
 

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
+from worker.store.collecting import ask_again
 from worker.store.disk import note_written
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ _TO_WAITING = text(f"""
         not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
     WHERE id = :set
 """)
+_WANTING = text("UPDATE archive_sets SET found_wanting = true WHERE id = :set RETURNING family")
 _RELEASE_DEAD = text(f"""
     UPDATE archive_sets s SET state = 'ready', {_UNCLAIM} FROM workers w
     WHERE s.state = 'claimed' AND w.id = s.claim_worker_id AND w.stopped_at IS NOT NULL
@@ -183,23 +185,23 @@ async def hand_back(
     counts: bool = False,
     give_up: bool = False,
     waits: int = 0,
+    wanting: bool = False,
 ) -> None:
     """End the claim without a result.
 
     ``counts`` says whether it was an attempt, ``give_up`` that it was the last one, ``waits`` how many times
-    in a row it was told to wait for others.
+    in a row it was told to wait for others, ``wanting`` that its bytes do not make one archive.
     """
     async with database.transaction("sets.hand_back") as connection:
         await require_claim(connection, claim)
-        values = {
-            "state": "failed" if give_up else "ready",
-            "reason": reason,
-            "counted": int(counts),
-            "waits": waits,
-            "wait": wait_seconds,
-            "set": claim.set_id,
-        }
+        state = "failed" if give_up else "ready"
+        values: dict[str, object] = {"state": state, "reason": reason, "counted": int(counts)}
+        values |= {"waits": waits, "wait": wait_seconds, "set": claim.set_id}
         await connection.execute(_TO_WAITING, values)
+        if wanting:
+            family = (await connection.execute(_WANTING, {"set": claim.set_id})).scalar_one()
+            if family is not None:
+                await ask_again(connection, claim.channel_id, family)
 
 
 async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[int]:

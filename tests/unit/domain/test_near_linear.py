@@ -24,6 +24,7 @@ from worker.domain.marked_set import MarkedMessage, marked_sets
 from worker.domain.marker import Marker, find_marker
 from worker.domain.package_content import PackageContent, StoredFile, StoredPart, parts_by_file, tiles
 from worker.domain.preview_choice import PostedPhoto, nearest_photo, picture_rank
+from worker.domain.replacing import with_newer
 from worker.domain.split_plan import OriginalFile, split_plan
 from worker.log import redact_text
 from worker.status.wording import plain
@@ -207,6 +208,9 @@ OF_LISTS = {
     "archive_set.ArchiveSet.first_missing": _a_set(lambda found: found.first_missing(5)),
     "archive_set.ArchiveSet.gapless": _a_set(lambda found: found.gapless),
     "archive_set.ArchiveSet.name_of": _a_set(lambda found: found.name_of(3)),
+    "replacing.with_newer": _a_set(
+        lambda found: with_newer(found, [_file(part.message_id + 9999, part.file_name) for part in found.parts])
+    ),
     "forming.set_name": _a_set(set_name),
     "forming.without_spares": _a_set(without_spares),
     "forming.waits_for": _a_set(lambda found: waits_for(found, found.missing_numbers)),
