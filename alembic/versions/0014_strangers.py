@@ -35,6 +35,9 @@ UPGRADE = (
     UPDATE archive_sets SET found_wanting = true
     WHERE (state = 'collecting' AND NOT to_prove OR state = 'failed') AND reason LIKE 'it is not whole%'
     """,
+    # What changed in a gap is found by reading again, from the beginning up to where reading had come.
+    "ALTER TABLE scan_cursors ADD COLUMN reread_at integer NOT NULL DEFAULT 0",
+    "ALTER TABLE scan_cursors ADD COLUMN reread_to integer NOT NULL DEFAULT 0",
     _BOUND_FAMILY.format(table="source_files"),
     _BOUND_FAMILY.format(table="archive_sets"),
 )
@@ -47,6 +50,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """A long name's earlier key is not known any more: a late part of it makes a set of its own."""
+    op.execute("ALTER TABLE scan_cursors DROP COLUMN reread_to")
+    op.execute("ALTER TABLE scan_cursors DROP COLUMN reread_at")
     op.execute("ALTER TABLE archive_sets DROP COLUMN newest_tried")
     op.execute("ALTER TABLE archive_sets DROP COLUMN found_wanting")
     op.execute("ALTER TABLE source_files DROP COLUMN superseded_by")

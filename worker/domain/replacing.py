@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import recognise
@@ -31,5 +32,6 @@ def with_newer(found: ArchiveSet, others: Iterable[PostedFile]) -> list[ArchiveS
         return []
     ways = [archive_set({**held, **newest}.values())]
     if len(newest) > 1:
-        ways += [archive_set({**held, number: one}.values()) for number, one in newest.items()]
-    return ways[:_MOST_WAYS]
+        some = islice(newest.items(), _MOST_WAYS)
+        ways += [archive_set({**held, number: one}.values()) for number, one in some]
+    return ways

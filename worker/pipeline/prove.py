@@ -27,6 +27,7 @@ from worker.errors import (
 )
 from worker.log import get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
+from worker.pipeline.swapped import note_swapped
 from worker.store import proofs
 from worker.store.channels import channel_ref
 from worker.store.newer_files import files_beside, settle_with_newer
@@ -138,8 +139,11 @@ async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict)
 
 
 async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
-    gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
-    if gone:
+    absent = [part for part in unproven.parts if part.message_id not in documents]
+    if absent:
+        if await note_swapped(deps, unproven.channel_id, absent):
+            return  # the set was formed anew with what its messages carry now
+        gone = [part.message_id for part in absent]
         channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
         first = await first_visible_message(deps.gateway, channel)
         await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)

@@ -28,6 +28,7 @@ from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.pipeline.swapped import try_to_note_swapped
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
 from worker.store.withdrawals import decline
@@ -57,6 +58,8 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
             raise
         except FleetError as error:
             outcome = await give_back(deps, claim, error)
+            if isinstance(error, SourceGoneError):
+                await try_to_note_swapped(deps, claim.channel_id, claim.parts)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
             if isinstance(error, AccountUnusableError):

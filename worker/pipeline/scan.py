@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.cursors import advance_cursor, note_changes
+from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
 from worker.store.source_files import Kept, absent_files, forget_files
 from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def scan_page(deps: Deps, source: Source) -> Source:
-    """Keep the next page of messages; the source as it stands after it."""
+async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> Source:
+    """Keep the next page of messages; the source as it stands after it.
+
+    ``is_again``: it lies below the cursor, and is read once more.
+    """
     page = await _page(deps, source)
     if not page:
         return source.at_end()
@@ -35,6 +39,8 @@ async def scan_page(deps: Deps, source: Source) -> Source:
     async with deps.database.transaction("scan.page") as connection:
         kept = await keep_page(connection, source, messages)
         await advance_cursor(connection, source, newest, fresh)
+        if is_again:
+            await note_read_again(connection, source, newest)
         if source.sees_all:
             present = [message.message_id for message in messages if message.document is not None]
             span = (source.position, newest)
@@ -85,7 +91,7 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
     """
     changes = await changes_after(deps.gateway, source.ref, source.pts)
     if changes.is_gap:
-        log.warning("scan.changes_lost", channel=source.title, remedy="files are checked when fetched")
+        log.warning("scan.changes_lost", channel=source.title, remedy="what was read is read once more")
     # What is above a channel's cursor will be paged; a forum's does not say how far each topic was read.
     messages = [
         _in_topic(message, (message.topic_id or GENERAL) if is_forum else 0)
@@ -99,6 +105,8 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
         )
         if kept.held_up or gone.held_up:
             return source
+        if changes.is_gap:
+            source = await read_again(connection, source, is_forum=is_forum)
         return await note_changes(connection, source, changes.pts)
 
 

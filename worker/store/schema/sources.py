@@ -72,6 +72,8 @@ scan_cursors = Table(
     required("newest_message_id", Integer, default="0"),
     required("pts", Integer, default="0"),
     required("messages_seen", BigInteger, default="0"),
+    required("reread_at", Integer, default="0"),
+    required("reread_to", Integer, default="0"),
     Column("scanned_at", Time),
     reference("held_by", "accounts", on_delete="SET NULL", nullable=True),
     Column("held_until", Time),
