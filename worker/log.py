@@ -7,6 +7,8 @@ loggers included.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import re
 import sys
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -142,6 +145,19 @@ def get_logger(name: str) -> BoundLogger:
     """A logger whose events are dotted names: ``log.info("set.published", set=12)``."""
     logger: BoundLogger = structlog.stdlib.get_logger(name)
     return logger
+
+
+@contextlib.contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Name the running task after what it works on, for whoever looks at it from outside."""
+    task = asyncio.current_task()
+    assert task is not None, "only a task is at work"
+    before = task.get_name()
+    task.set_name(what)
+    try:
+        yield
+    finally:
+        task.set_name(before)
 
 
 def bound(**context: Any) -> AbstractContextManager[None]:

@@ -35,6 +35,11 @@ UPGRADE = (
     UPDATE archive_sets SET found_wanting = true
     WHERE (state = 'collecting' AND NOT to_prove OR state = 'failed') AND reason LIKE 'it is not whole%'
     """,
+    # Tries that were begun and never ended, as when they end the process: each is counted before its work.
+    "ALTER TABLE archive_sets ADD COLUMN unended integer NOT NULL DEFAULT 0",
+    # Nothing in some sets can prove them whole: so long they wait, and then they are published with a mark.
+    "ALTER TABLE archive_sets ADD COLUMN undecided_since timestamptz",
+    "ALTER TABLE archive_sets ADD COLUMN is_unproven boolean NOT NULL DEFAULT false",
     # What changed in a gap is found by reading again, from the beginning up to where reading had come.
     "ALTER TABLE scan_cursors ADD COLUMN reread_at integer NOT NULL DEFAULT 0",
     "ALTER TABLE scan_cursors ADD COLUMN reread_to integer NOT NULL DEFAULT 0",
@@ -52,6 +57,9 @@ def downgrade() -> None:
     """A long name's earlier key is not known any more: a late part of it makes a set of its own."""
     op.execute("ALTER TABLE scan_cursors DROP COLUMN reread_to")
     op.execute("ALTER TABLE scan_cursors DROP COLUMN reread_at")
+    op.execute("ALTER TABLE archive_sets DROP COLUMN is_unproven")
+    op.execute("ALTER TABLE archive_sets DROP COLUMN undecided_since")
+    op.execute("ALTER TABLE archive_sets DROP COLUMN unended")
     op.execute("ALTER TABLE archive_sets DROP COLUMN newest_tried")
     op.execute("ALTER TABLE archive_sets DROP COLUMN found_wanting")
     op.execute("ALTER TABLE source_files DROP COLUMN superseded_by")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, NoAccessError
 from worker.flow.gap import Gap
-from worker.log import get_logger
+from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
 from worker.store import channels, cursors
@@ -90,7 +90,8 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
         if source is None:
             log.debug("scan.shared", channel=readable.title)
             return
-        await _read(process, deps, readable, source, head)
+        with at_work(f"reading of channel {readable.channel_id}"):
+            await _read(process, deps, readable, source, head)
         await cursors.release(deps.database, source)
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.

@@ -22,12 +22,14 @@ from worker.errors import (
     LeaseLostError,
     NoAccessError,
     NotBeforeError,
+    ReferenceExpiredError,
     RefusedError,
     SetFailedError,
 )
-from worker.log import get_logger
+from worker.log import at_work, get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.pipeline.swapped import note_swapped
+from worker.status.wording import duration
 from worker.store import proofs
 from worker.store.channels import channel_ref
 from worker.store.newer_files import files_beside, settle_with_newer
@@ -51,6 +53,8 @@ _MOST_MESSAGES = 100
 _MOST_SETS = 25
 # A proof is little but waiting for some kilobytes, behind whatever else the account's line carries.
 _MOST_AT_ONCE = 8
+# Processes end for many reasons; so often in a row, while one set is proven alone, for that set's.
+_MOST_UNENDED = 5
 
 
 def _nobody_waits() -> None:
@@ -98,8 +102,15 @@ async def _prove_several(
 
 
 async def _prove_or_settle(deps: Deps, one: Unproven, documents: Mapping[int, Document]) -> None:
+    if one.unended > _MOST_UNENDED:
+        reason = f"its proof was begun {_MOST_UNENDED} times, and each time the process ended before it"
+        if await proofs.give_up(deps.database, one, reason):
+            log.warning("set.given_up", set=one.set_id, reason=reason)
+            deps.watcher.set_given_up(one.name, reason)
+        return
     try:
-        await _prove(deps, one, documents)
+        with at_work(f"proof of set {one.set_id}"):
+            await _prove(deps, one, documents)
     except FleetError as error:
         await _look_again(deps, [one], error)
     except Exception as error:
@@ -123,6 +134,9 @@ async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetErro
 
 
 def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
+    if isinstance(error, ReferenceExpiredError):
+        # The reference is a moment old: that it has run out is Telegram's way of refusing the file.
+        error = RefusedError(error.what)
     if isinstance(error, RefusedError | SetFailedError):
         return judge(error, unproven, deps.settings.fleet)
     return Verdict(
@@ -171,8 +185,20 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
     newest_tried = await _prove_with_newer(deps, unproven, found, documents)
     if newest_tried is None:
         return
+    if verdict.undecided and not unproven.contents_failed:
+        await _wait_undecided(deps, unproven, verdict.reason)
+        return
     await proofs.settle_incomplete(deps.database, unproven, reason, newest_tried)
     log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
+
+
+async def _wait_undecided(deps: Deps, unproven: Unproven, why: str) -> None:
+    patience = deps.settings.fleet.unproven_after_secs
+    reason = f"{why}: if no further part comes within {duration(patience)}, it is published as unproven"
+    if await proofs.settle_undecided(deps.database, unproven, reason, patience):
+        log.warning("set.unproven", set=unproven.set_id, name=unproven.name, reason=why)
+    else:
+        log.info("set.undecided", set=unproven.set_id, name=unproven.name, reason=why)
 
 
 async def _prove_with_newer(

@@ -17,7 +17,7 @@ from worker.errors import (
     SetFailedError,
     SourceGoneError,
 )
-from worker.log import bound, get_logger
+from worker.log import at_work, bound, get_logger
 from worker.pipeline.claim import release_disk
 from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
@@ -48,7 +48,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
     ``on_fetched`` is called when the account's line has room for the next download, or will have in a moment.
     """
     reuse = False
-    with bound(set=claim.set_id, channel=claim.channel_id):
+    with bound(set=claim.set_id, channel=claim.channel_id), at_work(f"set {claim.set_id}"):
         try:
             outcome = await _work(deps, claim, on_fetched)
         except FenceLostError as error:
@@ -96,7 +96,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         verdict = await deduplicate(deps, fetched.content_hash)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
-        await prove_fetched(deps, fetched)
+        await prove_fetched(deps, fetched, is_unproven=claim.is_unproven)
         package_id = await _publish(deps, claim, fetched, turn.release)
     await index_fetched(deps, package_id, fetched)
     return "published"

@@ -62,6 +62,7 @@ _SHAPE = """
     name = :name, format = :format, state = :state, reason = :reason, to_prove = :to_prove,
     part_count = :count, total_size = :size, lead_document_id = :lead, topic_id = :topic,
     posted_at = to_timestamp(:posted), content_hash = NULL, found_wanting = false, newest_tried = 0,
+    unended = 0, undecided_since = NULL, is_unproven = false,
     attempts = 0, not_before = fleet_now(),
     updated_at = fleet_now()
 """

@@ -28,7 +28,8 @@ _OTHERS = text(f"""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, found_wanting = false,
-        newest_tried = 0, name = :name, part_count = :count, total_size = :size, lead_document_id = :lead,
+        newest_tried = 0, unended = 0, undecided_since = NULL, is_unproven = false, name = :name,
+        part_count = :count, total_size = :size, lead_document_id = :lead,
         content_hash = NULL, attempts = 0, not_before = fleet_now(), fence = fence + 1,
         updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Unproven:
     """A set to be looked at, as it was when this was read: its fence moves with its files.
 
-    ``contents_failed``: it was fetched, and what its headers could not show was wrong.
+    ``unended``: tries of it that were begun and did not end, this one included. ``contents_failed``:
+    it was fetched, and what its headers could not show was wrong.
     """
 
     set_id: int
@@ -33,24 +34,26 @@ class Unproven:
     attempts: int
     waits: int
     family: str | None
+    unended: int
     contents_failed: bool
     parts: tuple[SourcePart, ...]
 
 
 # Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
 # the set back keeps a second account from reading the same headers at the same time; should this process die,
-# somebody looks again as soon as its lease is over.
+# somebody looks again as soon as its lease is over. The try is counted before its work, which may be what
+# ends the process.
 _NEXT = text(f"""
-    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second'
+    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second', unended = unended + 1
     WHERE id IN (
         SELECT n.id FROM archive_sets n
         JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
         JOIN channels c ON c.id = n.channel_id AND c.is_enabled
         WHERE n.state = 'collecting' AND n.to_prove AND n.not_before <= fleet_now()
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
-          AND {sees_set("n.id")}
+          AND {sees_set("n.id")} AND (n.unended > 0) = :alone
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
-    RETURNING id, fence, channel_id, name, attempts, waits, family,
+    RETURNING id, fence, channel_id, name, attempts, waits, family, unended,
         found_wanting AND content_hash IS NOT NULL AS contents_failed
 """)
 _PARTS = text("""
@@ -59,13 +62,13 @@ _PARTS = text("""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove, attempts = :attempts,
-        found_wanting = :wanting, newest_tried = greatest(newest_tried, :tried),
+        unended = 0, found_wanting = :wanting, newest_tried = greatest(newest_tried, :tried),
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
 _SETTLE_FEWER = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, name = :name,
-        part_count = :count, total_size = :size, lead_document_id = :lead, attempts = 0,
+        part_count = :count, total_size = :size, lead_document_id = :lead, attempts = 0, unended = 0,
         not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
 """)
@@ -84,8 +87,11 @@ async def next_to_prove(
 ) -> list[Unproven]:
     """The sets that have waited longest for their proof among those that this account can read."""
     async with database.transaction("proofs.next") as connection:
-        values = {"account": account_id, "most": most, "hold": hold, "resting": list(resting)}
-        rows = (await connection.execute(_NEXT, values)).all()
+        values = {"account": account_id, "hold": hold, "resting": list(resting)}
+        rows = (await connection.execute(_NEXT, {**values, "most": most, "alone": False})).all()
+        if not rows:
+            # One of those whose last try never ended may be why: each is tried by itself.
+            rows = (await connection.execute(_NEXT, {**values, "most": 1, "alone": True})).all()
         found = await connection.execute(_PARTS, {"sets": [row.id for row in rows]})
         parts: dict[int, list[SourcePart]] = {row.id: [] for row in rows}
         for set_id, *part in found:
@@ -99,6 +105,7 @@ async def next_to_prove(
             attempts=row.attempts,
             waits=row.waits,
             family=row.family,
+            unended=row.unended,
             contents_failed=row.contents_failed,
             parts=tuple(parts[row.id]),
         )
@@ -165,6 +172,33 @@ async def give_up(database: Database, unproven: Unproven, reason: str) -> bool:
     """Nothing will be found out by asking once more: the set has failed, and a person may try it again."""
     attempts = unproven.attempts + 1
     return await _settle(database, unproven, state="failed", reason=reason, attempts=attempts)
+
+
+_UNDECIDED = text("""
+    UPDATE archive_sets SET undecided_since = since, unended = 0, updated_at = fleet_now(),
+        state = CASE WHEN over THEN 'ready' ELSE 'collecting' END, to_prove = NOT over,
+        is_unproven = over,
+        reason = CASE WHEN over THEN NULL ELSE :reason END,
+        not_before = CASE WHEN over THEN fleet_now() ELSE since + :patience * interval '1 second' END
+    FROM (SELECT id AS known, coalesce(undecided_since, fleet_now()) AS since,
+              coalesce(undecided_since, fleet_now()) + :patience * interval '1 second' 
+                  <= fleet_now() AS over
+          FROM archive_sets WHERE id = :set) each
+    WHERE id = known AND fence = :fence AND state = 'collecting' AND to_prove
+    RETURNING is_unproven
+""")
+
+
+async def settle_undecided(database: Database, unproven: Unproven, reason: str, patience: float) -> bool:
+    """Nothing will ever prove the set: it waits for parts that may yet come; whether that is over."""
+    async with database.transaction("proofs.undecided") as connection:
+        values = {
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+            "reason": reason,
+            "patience": patience,
+        }
+        return bool((await connection.execute(_UNDECIDED, values)).scalar_one_or_none())
 
 
 async def _settle(

@@ -118,7 +118,7 @@ async def show_set(database: Database, set_id: int) -> tuple[ListedSet, list[Lis
 # What a person left out may have been taken out before all of it was there, and what failed without ever
 # having been fetched may have failed at its proof: the bytes are asked again.
 _RETRY = text("""
-    UPDATE archive_sets SET attempts = 0, not_before = fleet_now(), updated_at = fleet_now(),
+    UPDATE archive_sets SET attempts = 0, unended = 0, not_before = fleet_now(), updated_at = fleet_now(),
         fence = fence + 1,
         state = CASE WHEN state = 'collecting' OR asked THEN 'collecting' ELSE 'ready' END,
         to_prove = state = 'collecting' OR asked,
