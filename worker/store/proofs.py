@@ -181,7 +181,7 @@ _UNDECIDED = text("""
         reason = CASE WHEN over THEN NULL ELSE :reason END,
         not_before = CASE WHEN over THEN fleet_now() ELSE since + :patience * interval '1 second' END
     FROM (SELECT id AS known, coalesce(undecided_since, fleet_now()) AS since,
-              coalesce(undecided_since, fleet_now()) + :patience * interval '1 second' 
+              coalesce(undecided_since, fleet_now()) + :patience * interval '1 second'
                   <= fleet_now() AS over
           FROM archive_sets WHERE id = :set) each
     WHERE id = known AND fence = :fence AND state = 'collecting' AND to_prove
