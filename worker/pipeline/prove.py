@@ -17,6 +17,7 @@ from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import stands_alone, waits_for, without_spares
 from worker.domain.replacing import with_newer
 from worker.errors import (
+    OWN_TROUBLE,
     AccountUnusableError,
     FleetError,
     LeaseLostError,
@@ -28,6 +29,7 @@ from worker.errors import (
 )
 from worker.log import at_work, get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
+from worker.pipeline.settling import trouble_with
 from worker.pipeline.swapped import note_swapped
 from worker.status.wording import duration
 from worker.store import proofs
@@ -113,6 +115,8 @@ async def _prove_or_settle(deps: Deps, one: Unproven, documents: Mapping[int, Do
             await _prove(deps, one, documents)
     except FleetError as error:
         await _look_again(deps, [one], error)
+    except (OSError, MemoryError) as error:
+        await _look_again(deps, [one], trouble_with(error))
     except Exception as error:
         # A bug that one set meets must not keep the others from being proven.
         log.exception("set.proof_broke", set=one.set_id)
@@ -137,7 +141,7 @@ def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
     if isinstance(error, ReferenceExpiredError):
         # The reference is a moment old: that it has run out is Telegram's way of refusing the file.
         error = RefusedError(error.what)
-    if isinstance(error, RefusedError | SetFailedError):
+    if isinstance(error, (RefusedError, SetFailedError, *OWN_TROUBLE)):
         return judge(error, unproven, deps.settings.fleet)
     return Verdict(
         error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs

@@ -103,7 +103,7 @@ async def _set_aside(connection: AsyncConnection, source: Source, message: Messa
 
 def _is_our_trouble(error: Exception) -> bool:
     """Whether the database is away or the work has another owner: no message is to blame for that."""
-    return isinstance(error, FleetError) or is_disconnect(error)
+    return isinstance(error, FleetError | OSError | MemoryError) or is_disconnect(error)
 
 
 def _reason(error: Exception) -> str:
