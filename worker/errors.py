@@ -68,6 +68,10 @@ class SetFailedError(FleetError):
     """Give up on this set for this attempt; its row keeps the reason."""
 
 
+class NotWholeError(SetFailedError):
+    """Give up on this set until a part of it is posted again: its bytes do not make one archive."""
+
+
 class SourceGoneError(SetFailedError):
     """The bytes cannot be had from this source any more; another copy of them may exist."""
 

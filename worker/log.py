@@ -7,6 +7,8 @@ loggers included.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import re
 import sys
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -32,7 +35,11 @@ _SECRET_KEYS = re.compile(rf"((^|_)({_TELLTALE_NAMES}|dsn|database_url)|^(code|s
 _VALUE = r"""(?:b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\.)*'|(?:Bearer\s+)?[^\s,;)}\]]+)"""
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     # user:password@host in any URL; up to the last @, for a password may hold one
-    (re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):\S+@", re.IGNORECASE), rf"\g<head>:{_MASK}@"),
+    (
+        # Bounded: what strangers post may be full of beginnings that have no end.
+        re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]*):\S{1,500}@", re.IGNORECASE),
+        rf"\g<head>:{_MASK}@",
+    ),
     # api_hash="…", 'password': '…', WORKER_SECRET_KEY=…
     (
         re.compile(
@@ -138,6 +145,19 @@ def get_logger(name: str) -> BoundLogger:
     """A logger whose events are dotted names: ``log.info("set.published", set=12)``."""
     logger: BoundLogger = structlog.stdlib.get_logger(name)
     return logger
+
+
+@contextlib.contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Name the running task after what it works on, for whoever looks at it from outside."""
+    task = asyncio.current_task()
+    assert task is not None, "only a task is at work"
+    before = task.get_name()
+    task.set_name(what)
+    try:
+        yield
+    finally:
+        task.set_name(before)
 
 
 def bound(**context: Any) -> AbstractContextManager[None]:

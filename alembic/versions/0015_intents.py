@@ -1,13 +1,13 @@
 """Accounts that are frozen, errands apart from work, uploads given up, and pauses of a whole host.
 
 Revision ID: 0015
-Revises: 0012
+Revises: 0014
 """
 
 from alembic import op
 
 revision = "0015"
-down_revision = "0012"
+down_revision = "0014"
 branch_labels = None
 depends_on = None
 

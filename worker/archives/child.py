@@ -190,7 +190,7 @@ class _Job:
 
 
 def _as_json(proven: Completeness) -> list[Any]:
-    return [proven.complete, proven.missing, proven.reason, proven.evidence]
+    return [proven.complete, proven.missing, proven.reason, proven.evidence, proven.undecided]
 
 
 def _summary(form: ArchiveFormat, sink: Sink) -> dict[str, Any]:

@@ -101,9 +101,13 @@ def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
         elif frame is wire.Frame.PICTURE:
             answer.picture = payload
         elif frame is wire.Frame.PROOF:
-            complete, missing, reason, evidence = json.loads(payload)
+            complete, missing, reason, evidence, undecided = json.loads(payload)
             answer.proof = Completeness(
-                bool(complete), tuple(map(int, missing)), str(reason), tuple(map(Evidence, evidence))
+                bool(complete),
+                tuple(map(int, missing)),
+                str(reason),
+                tuple(map(Evidence, evidence)),
+                bool(undecided),
             )
         elif frame is wire.Frame.LISTED:
             answer.listed = Result(**json.loads(payload))

@@ -50,7 +50,7 @@ def prove(
         refuse_doubled(parts)
         return Completeness(complete=True, reason=proof.note, evidence=proof.evidence)
     except NotWholeError as no:
-        return Completeness(complete=False, missing=no.missing, reason=str(no))
+        return Completeness(complete=False, missing=no.missing, reason=str(no), undecided=no.undecided)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything

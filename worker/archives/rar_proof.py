@@ -123,7 +123,7 @@ def _slices(parts: Parts, file: RangeFile, following: int, budget: Budget) -> Pr
     evidence = PartEvidence(parts)
     fact = _facts(file, evidence)
     if fact.encrypted:
-        raise NotWholeError("encrypted headers hide where the archive ends")
+        raise NotWholeError("encrypted headers hide where the archive ends", undecided=True)
     if fact.error or fact.end is None:
         raise NotWholeError(fact.error, (following,))
     if fact.end.more_volumes or fact.end.next_offset != file.size:
@@ -185,11 +185,13 @@ def _encrypted(facts: list[_Facts]) -> Proof:
     one that more must follow.
     """
     if len(facts) == 1:
-        raise NotWholeError("encrypted headers hide whether volumes follow")
+        raise NotWholeError("encrypted headers hide whether volumes follow", undecided=True)
     salts = {fact.main.salt for fact in facts if fact.main is not None}
     sizes = {fact.size for fact in facts[:-1]}
     if len(salts) > 1 or len(sizes) > 1 or facts[-1].size >= min(sizes):
-        raise NotWholeError("encrypted headers hide whether these volumes are all")
+        is_one_archive = len(salts) == 1 and len(sizes) == 1 and facts[-1].size == min(sizes)
+        reason = "encrypted headers hide whether these volumes are all"
+        raise NotWholeError(reason, undecided=is_one_archive)
     evidence = Evidence.HEADERS if all(salts) else Evidence.NONE
     note = "judged by salt and sizes, since the headers are encrypted"
     return Proof(note, (evidence,) * len(facts))

@@ -17,11 +17,15 @@ PROBE = 4 * 1024
 
 
 class NotWholeError(Exception):
-    """The parts are not all there, or not all of one archive. ``missing`` holds indices of absent parts."""
+    """The parts are not all there, or not all of one archive. ``missing`` holds indices of absent parts.
 
-    def __init__(self, reason: str, missing: tuple[int, ...] = ()) -> None:
+    ``undecided``: or they are, and nothing in them tells.
+    """
+
+    def __init__(self, reason: str, missing: tuple[int, ...] = (), *, undecided: bool = False) -> None:
         super().__init__(reason)
         self.missing = missing
+        self.undecided = undecided
 
 
 @dataclass(frozen=True, slots=True)

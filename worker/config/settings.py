@@ -81,6 +81,9 @@ class FleetSettings(_Table):
     retry_cap_secs: Annotated[float, Field(gt=0)] = Field(21600.0, description="longest back-off of a set")
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
     busy_cap_secs: Annotated[float, Field(gt=0)] = Field(300.0, description="longest wait for a busy hash")
+    unproven_after_secs: Annotated[float, Field(ge=0)] = Field(
+        259_200.0, description="wait for parts of a set that nothing can prove whole"
+    )
     republish_deleted: bool = Field(False, description="publish again what a person deleted there")
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from worker.domain.composed import composed
 
 # In a spanned zip the part called .zip carries the directory and comes last, however many .zNN precede it.
 LAST = 10**9
@@ -53,7 +54,7 @@ class PartName:
     @property
     def family(self) -> tuple[str, str]:
         """Names that may belong together share this key, whatever their case and Unicode form."""
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", self.base).casefold())
+        folded = composed(composed(self.base).casefold())
         kind = self.format.value
         if self.scheme in (Scheme.RAR_PARTS, Scheme.NUMBERED):
             kind = f"{kind}.{self.scheme.value}"

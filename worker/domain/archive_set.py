@@ -7,6 +7,7 @@ that its numbering has no hole.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import LAST, ArchiveFormat, PartName, Scheme, part_name
@@ -55,21 +56,33 @@ class ArchiveSet:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the parts that the numbering alone shows to be absent."""
-        return tuple(part_name(self._model(), self.scheme, number) for number in self.missing_numbers)
+        like = self._model()
+        return tuple(part_name(like, self.scheme, number) for number in self.missing_numbers)
 
     @property
     def missing_numbers(self) -> tuple[int, ...]:
         """The places of those parts."""
-        have = {member.name.index for member in self.members}
-        absent = [number for number in range(self._highest() + 1) if number not in have]
-        if self.scheme is Scheme.ZIP_SPANNED and LAST not in have:
+        return self.first_missing(self._highest() + 1)
+
+    @property
+    def missing_count(self) -> int:
+        """How many parts the numbering shows to be absent. One name may speak of a hundred thousand."""
+        numbers = self._numbers()
+        counted = len(numbers - {LAST})
+        return self._highest() + 1 - counted + (self.scheme is Scheme.ZIP_SPANNED and LAST not in numbers)
+
+    def first_missing(self, most: int) -> tuple[int, ...]:
+        """The places of the first ``most`` absent parts, found without a look at all that may follow."""
+        have = self._numbers()
+        absent = list(islice((n for n in range(self._highest() + 1) if n not in have), most))
+        if self.scheme is Scheme.ZIP_SPANNED and LAST not in have and len(absent) < most:
             absent.append(LAST)
         return tuple(absent)
 
     @property
     def gapless(self) -> bool:
         """Whether the names show no hole; a part after the last one may still be missing."""
-        return not self.missing_numbers
+        return self.missing_count == 0
 
     def name_of(self, index: int) -> str:
         """The name of the part at ``index``, present or not."""
@@ -77,6 +90,9 @@ class ArchiveSet:
             scheme = Scheme.ZIP_SPANNED if self.format is ArchiveFormat.ZIP else Scheme.RAR_LEGACY
             return part_name(self._model(), scheme, index)
         return part_name(self._model(), self.scheme, index)
+
+    def _numbers(self) -> set[int]:
+        return {member.name.index for member in self.members}
 
     def _highest(self) -> int:
         return max((m.name.index for m in self.members if m.name.index < LAST), default=-1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from worker.domain.composed import composed
+
 MAX_BYTES = 200
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|]')
@@ -15,7 +17,7 @@ _EXTENSION = re.compile(
 
 def clean_file_name(name: str) -> str:
     """Replace separators, drop control and bidirectional characters, avoid reserved names, bound length."""
-    name = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode())
+    name = composed(name.encode("utf-8", "replace").decode())
     name = "".join(c for c in name if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
     name = " ".join(_FORBIDDEN.sub("_", name).split())
     name = name.lstrip(" .").rstrip(" .")

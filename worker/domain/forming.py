@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import LAST, ArchiveFormat, Scheme, recognise
@@ -27,6 +28,9 @@ UNCHECKED = "its bytes have to show first that nothing is missing"
 # A file under such a name may be one volume of many: only its bytes tell.
 _MAY_BE_A_VOLUME = (ArchiveFormat.ZIP, ArchiveFormat.RAR)
 _MOST_NAMED = 5
+# The key of a family is looked up through an index, whose entries hold 2,704 bytes at most.
+_LONGEST_FAMILY = 256
+_SHOWN_OF_FAMILY = 64
 _MOST_SPARE = 3
 
 
@@ -70,8 +74,13 @@ class Formation:
 def family_of(file_name: str) -> str:
     """The key that files share which may belong to one archive; empty for what is no archive's name."""
     name = recognise(file_name)
+    if name is None:
+        return NO_FAMILY
     # No line break is left in either, so that the one between them stands for nothing else.
-    return NO_FAMILY if name is None else "\n".join(part.replace("\n", " ") for part in name.family)
+    family = "\n".join(part.replace("\n", " ") for part in name.family)
+    if len(family) <= _LONGEST_FAMILY:
+        return family
+    return f"{family[:_SHOWN_OF_FAMILY]} {sha256(family.encode(errors='replace')).hexdigest()}"
 
 
 def form(files: Sequence[OpenFile], counts: Mapping[int, int]) -> Formation:
@@ -130,7 +139,7 @@ def _formed(set_id: int | None, found: ArchiveSet, members: Sequence[OpenFile]) 
 
 def _standing(found: ArchiveSet, members: Sequence[OpenFile], *, to_prove: bool) -> tuple[str, str | None]:
     if not found.gapless:
-        return "collecting", waits_for(found, found.missing_numbers)
+        return "collecting", waits_for(found, found.first_missing(_MOST_NAMED), found.missing_count)
     if any(member.is_protected for member in members):
         return "skipped", PROTECTED
     if found.scheme is Scheme.SINGLE and found.parts[0].size == 0:
@@ -168,15 +177,16 @@ def stands_alone(fewer: ArchiveSet, proven: Completeness) -> bool:
     return proven.complete and not (fewer.scheme is Scheme.SINGLE and proven.reason)
 
 
-def waits_for(found: ArchiveSet, missing: Sequence[int]) -> str:
-    """Name the parts that are missing, by number and by name."""
+def waits_for(found: ArchiveSet, missing: Sequence[int], count: int | None = None) -> str:
+    """Name the parts that are missing, by number and by name; ``count`` says of how many."""
+    count = len(missing) if count is None else count
     known = [number for number in (*missing, *(m.name.index for m in found.members)) if number != LAST]
     # The part called .zip comes after all that are numbered.
     spanned = found.format is ArchiveFormat.ZIP and found.scheme is not Scheme.NUMBERED
     total = max(known, default=-1) + 1 + spanned
-    numbers = [total if number == LAST else number + 1 for number in missing]
     names = ", ".join(found.name_of(number) for number in missing[:_MOST_NAMED])
-    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    if len(numbers) == 1:
-        return f"waits for part {numbers[0]} of {total}: {names}"
-    return f"waits for {len(numbers)} parts of {total}: {names}{more}"
+    more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    if count == 1:
+        number = total if missing[0] == LAST else missing[0] + 1
+        return f"waits for part {number} of {total}: {names}"
+    return f"waits for {count} parts of {total}: {names}{more}"

@@ -2,22 +2,28 @@
 
 Two postings of one name must never be merged, and a part that comes late must still find its set. Files that
 may belong together (same folded name, format, poster, topic) are read in posting order and cut into
-consecutive runs, such that no run holds a part number twice. Among all such cuts the best has the fewest
-runs, then the fewest volumes of unlike size, then the fewest steps backwards in the numbering, then the
-shortest time inside runs. Albums and replies to a part glue files together before anything is cut; replies
-to one other post are cut by themselves.
+consecutive runs. Albums and replies to a part glue files together before anything is cut; replies to one
+other post are cut by themselves.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from worker.domain.archive_name import recognise
+from worker.domain.archive_name import LAST, Scheme, recognise
 from worker.domain.archive_set import ArchiveSet, Named, PostedFile, archive_set
+from worker.domain.cutting import (
+    MAX_DIGITS,
+    Style,
+    Unit,
+    both_styles,
+    cut_into_runs,
+    is_one_style,
+    style_of,
+    style_of_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,13 +32,9 @@ DAY = 86_400
 # A part that follows its set after a longer silence, and is linked to it by nothing, is another posting's.
 LATE_PART_WINDOW = 30 * DAY
 MAX_STRAYS = 100
-MAX_DIGITS = 9
 
 NOT_AN_ARCHIVE = "not an archive's name"
 LONE_CONTINUATION = "a continuation part without its first volume is not an archive"
-
-Unit: TypeAlias = tuple[Named, ...]
-Cost: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +85,44 @@ def _runs_by_topic(family: Sequence[Named], late_window: int) -> Iterator[Unit]:
     for member in family:
         topics[member.file.topic_id].append(member)
     for members in topics.values():
-        yield from _cut(_by_answered_post(_glue(members), late_window), late_window)
+        yield from cut_into_runs(_by_answered_post(_glue(members), late_window), late_window)
+
+
+@dataclass(slots=True)
+class _Glued:
+    """Files that belong together whatever is cut, with what tells which others may join them."""
+
+    members: list[Named] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    style: Style = (0, MAX_DIGITS)
+
+    def takes(self, member: Named) -> bool:
+        return member.name.index not in self.numbers and is_one_style(self.style, style_of_name(member))
+
+    def add(self, member: Named) -> None:
+        self.members.append(member)
+        self.numbers.add(member.name.index)
+        self.style = both_styles(self.style, style_of_name(member))
 
 
 def _glue(members: Sequence[Named]) -> list[Unit]:
     """Join files of one album, and answers to the file they answer, unless a number would appear twice."""
-    unit_of: dict[int, list[Named]] = {}
-    albums: dict[int, list[Named]] = {}
-    units: list[list[Named]] = []
+    unit_of: dict[int, _Glued] = {}
+    albums: dict[int, _Glued] = {}
+    units: list[_Glued] = []
     for member in members:
         file = member.file
         linked = unit_of.get(file.reply_to) if file.reply_to is not None else None
         if linked is None and file.album_id is not None:
             linked = albums.get(file.album_id)
-        if linked is None or not _compatible(tuple(linked), (member,)):
-            linked = []
+        if linked is None or not linked.takes(member):
+            linked = _Glued()
             units.append(linked)
-        linked.append(member)
+        linked.add(member)
         unit_of[file.message_id] = linked
         if file.album_id is not None:
             albums[file.album_id] = linked
-    return [tuple(unit) for unit in units]
+    return [tuple(unit.members) for unit in units]
 
 
 def _by_answered_post(units: Sequence[Unit], late_window: int) -> list[Unit]:
@@ -117,108 +136,71 @@ def _by_answered_post(units: Sequence[Unit], late_window: int) -> list[Unit]:
             loose.append(unit)
         else:
             answers[answered].append(unit)
-    runs = [run for answering in answers.values() for run in _cut(answering, late_window)]
+    runs = [run for answering in answers.values() for run in cut_into_runs(answering, late_window)]
     return sorted([*loose, *runs], key=lambda unit: unit[0].file.message_id)
 
 
-def _compatible(left: Unit, right: Unit) -> bool:
-    numbers = {m.name.index for m in left}
-    if any(m.name.index in numbers for m in right):
-        return False
-    return _one_style(_digits(left), _digits(right))
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What tells of a run whether it may continue another one."""
+
+    run: Unit
+    numbers: frozenset[int]
+    counted: int  # leaving aside the part that comes last however many precede it
+    highest: int  # of those that are counted
+    style: Style
+    topics: frozenset[int | None]
+    is_spanned: bool
+
+    @property
+    def is_gapless(self) -> bool:
+        return self.counted == self.highest + 1 and (not self.is_spanned or LAST in self.numbers)
 
 
-def _digits(unit: Unit) -> tuple[int, int]:
-    """The width that zero-padding shows, and the fewest digits."""
-    numbers = [m.name.digits for m in unit if m.name.digits]
-    padded = max((len(digits) for digits in numbers if digits.startswith("0")), default=0)
-    return padded, min(map(len, numbers), default=MAX_DIGITS)
-
-
-def _one_style(left: tuple[int, int], right: tuple[int, int]) -> bool:
-    # part01 and part2 are numbered in two styles: two postings.
-    return max(left[0], right[0]) <= min(left[1], right[1])
-
-
-def _cut(units: Sequence[Unit], late_window: int) -> Iterator[Unit]:
-    """Cut the units into as few runs as possible, at the cheapest of the places where that can be done."""
-    earliest = _earliest_starts(units, late_window)
-    count = len(units)
-    before = [0] * (count + 1)  # runs needed for the units up to here
-    after = [0] * (count + 1)  # runs needed for the units from here on
-    for end in range(1, count + 1):
-        before[end] = before[earliest[end]] + 1
-    reach = count
-    for start in range(count - 1, -1, -1):
-        while earliest[reach] > start:
-            reach -= 1
-        after[start] = after[reach] + 1
-    places = [place for place in range(count + 1) if before[place] + after[place] == before[count]]
-    best: dict[int, tuple[Cost, int]] = {0: ((0, 0, 0), 0)}
-    for rank, end in enumerate(places[1:], start=1):
-        near = places[bisect_left(places, earliest[end]) : rank]
-        starts = [place for place in near if before[place] == before[end] - 1]
-        best[end] = min((_sum(best[p][0], _cost(_members(units[p:end]))), p) for p in starts)
-    cuts = [count]
-    while cuts[-1] > 0:
-        cuts.append(best[cuts[-1]][1])
-    for start, end in pairwise(reversed(cuts)):
-        yield _members(units[start:end])
-
-
-def _earliest_starts(units: Sequence[Unit], late_window: int) -> list[int]:
-    """For each end, where the longest run that ends there may begin."""
-    earliest = [0]
-    seen: dict[int, int] = {}  # part number to the unit that had it last
-    styles: dict[tuple[int, int], int] = {}  # numbering style to the unit that had it last
-    for place, unit in enumerate(units):
-        start = earliest[-1]
-        if place and unit[0].file.date - units[place - 1][-1].file.date > late_window:
-            start = place
-        style = _digits(unit)
-        conflicts = [seen[m.name.index] for m in unit if m.name.index in seen]
-        conflicts += [last for other, last in styles.items() if not _one_style(style, other)]
-        earliest.append(max([start, *(last + 1 for last in conflicts)]))
-        seen.update((m.name.index, place) for m in unit)
-        styles[style] = place
-    return earliest
-
-
-def _members(units: Sequence[Unit]) -> Unit:
-    return tuple(member for unit in units for member in unit)
-
-
-def _sum(left: Cost, right: Cost) -> Cost:
-    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
-
-
-def _cost(run: Unit) -> Cost:
-    """Volumes of unlike size (the last may be shorter), steps back in the numbering, seconds end to end."""
-    by_number = sorted(run, key=lambda m: m.name.index)
-    unlike = len({m.file.size for m in by_number[:-1]}) - 1 if len(run) > 1 else 0
-    backwards = sum(a.name.index > b.name.index for a, b in pairwise(run))
-    dates = [m.file.date for m in run]
-    return unlike, backwards, max(dates) - min(dates)
+def _outline(run: Unit) -> _Outline:
+    numbers = frozenset(member.name.index for member in run)
+    counted = numbers - {LAST}
+    return _Outline(
+        run=run,
+        numbers=numbers,
+        counted=len(counted),
+        highest=max(counted, default=-1),
+        style=style_of(run),
+        topics=frozenset(member.file.topic_id for member in run),
+        is_spanned=any(member.name.scheme is Scheme.ZIP_SPANNED for member in run),
+    )
 
 
 def _across_topics(runs: list[Unit], late_window: int) -> list[Unit]:
     """Join a run with holes to the run of another topic that fills them, if there is just one."""
-    if len({member.file.topic_id for run in runs for member in run}) == 1:
+    outlines = [_outline(run) for run in runs]
+    if len({topic for outline in outlines for topic in outline.topics}) == 1:
         return runs
-    strays = [run for run in runs if not archive_set(run).gapless]
+    strays = [outline for outline in outlines if not outline.is_gapless]
     if len(strays) > MAX_STRAYS:
         return runs  # so many postings of one name leave no join beyond doubt
+    left = {id(outline): outline for outline in outlines}
     for tail in strays:
-        heads = [run for run in runs if run is not tail and _continues(run, tail, late_window)]
-        if len(heads) == 1 and any(run is tail for run in runs):
-            runs = [run for run in runs if run is not tail and run is not heads[0]]
-            runs.append(heads[0] + tail)
-    return runs
+        if id(tail) not in left:
+            continue
+        heads = [head for head in left.values() if head is not tail and _continues(head, tail, late_window)]
+        if len(heads) == 1:
+            del left[id(tail)], left[id(heads[0])]
+            joined = _outline(heads[0].run + tail.run)
+            left[id(joined)] = joined
+    return [outline.run for outline in left.values()]
 
 
-def _continues(head: Unit, tail: Unit, late_window: int) -> bool:
-    if not _compatible(head, tail) or abs(head[-1].file.date - tail[0].file.date) > late_window:
+def _continues(head: _Outline, tail: _Outline, late_window: int) -> bool:
+    # Counted before anything is compared number by number: few runs have just as many parts as are missing.
+    if head.counted + tail.counted != max(head.highest, tail.highest) + 1:
         return False
-    if {m.file.topic_id for m in head} & {m.file.topic_id for m in tail}:
+    if (head.is_spanned or tail.is_spanned) and LAST not in head.numbers and LAST not in tail.numbers:
         return False
-    return archive_set(head + tail).gapless
+    if abs(head.run[-1].file.date - tail.run[0].file.date) > late_window:
+        return False
+    return (
+        is_one_style(head.style, tail.style)
+        and head.topics.isdisjoint(tail.topics)
+        and head.numbers.isdisjoint(tail.numbers)
+    )

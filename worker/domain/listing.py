@@ -91,13 +91,15 @@ class Completeness:
 
     ``missing`` are indices of absent parts, as far as known; ``reason`` is for a person. ``evidence`` says,
     for each part of a multi-part set in order, what was found. A set is never complete against the evidence,
-    but it may be complete without evidence for every part: see :attr:`unproven`.
+    but it may be complete without evidence for every part: see :attr:`unproven`. ``undecided``: nothing
+    speaks against it, and nothing in these bytes will ever say whether more must follow.
     """
 
     complete: bool
     missing: tuple[int, ...] = ()
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
+    undecided: bool = False
 
     @property
     def unproven(self) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,10 +61,11 @@ def tiles(parts: Sequence[StoredPart], size: int) -> bool:
 
 def parts_by_file(content: PackageContent) -> list[tuple[StoredFile, list[StoredPart]]]:
     """Each file with the parts that restore it. No part holds bytes of two files."""
-    result = []
-    start = 0
-    for file in content.files:
-        end = start + file.size
-        result.append((file, [part for part in content.parts if start <= part.offset < end]))
-        start = end
+    starts = [0, *accumulate(file.size for file in content.files)]
+    result: list[tuple[StoredFile, list[StoredPart]]] = [(file, []) for file in content.files]
+    for part in content.parts:
+        # Of files that begin at one place all but the last are empty.
+        index = bisect_right(starts, part.offset) - 1
+        if 0 <= index < len(result):
+            result[index][1].append(part)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -38,23 +39,51 @@ class PostedPhoto:
 
 def nearest_photo(found: ArchiveSet, photos: Iterable[PostedPhoto]) -> PostedPhoto | None:
     """The photo that was posted for this set: by album or reply, else by caption, else by time."""
-    ranked = [(rank, photo) for photo in photos if (rank := _photo_rank(found, photo)) is not None]
+    posting = _posting(found)
+    ranked = [(rank, photo) for photo in photos if (rank := _photo_rank(posting, photo)) is not None]
     return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
 
 
-def _photo_rank(found: ArchiveSet, photo: PostedPhoto) -> tuple[int, int, int] | None:
+@dataclass(frozen=True, slots=True)
+class _Posting:
+    """What photos are compared with, gathered once for all of them."""
+
+    name: str
+    dates: list[int]
+    ids: set[int]
+    answered: set[int | None]
+    albums: set[int | None]
+    topics: set[int | None]
+    posters: set[int | None]
+
+
+def _posting(found: ArchiveSet) -> _Posting:
     parts = found.parts
-    distance = min(abs(part.date - photo.date) for part in parts)
-    ids = {part.message_id for part in parts}
-    albums = {part.album_id for part in parts} - {None}
-    if photo.album_id in albums or photo.reply_to in ids or photo.message_id in {p.reply_to for p in parts}:
+    return _Posting(
+        name=" ".join(_words(found.base_name)),
+        dates=sorted(part.date for part in parts),
+        ids={part.message_id for part in parts},
+        answered={part.reply_to for part in parts},
+        albums={part.album_id for part in parts} - {None},
+        topics={part.topic_id for part in parts},
+        posters={part.poster_id for part in parts},
+    )
+
+
+def _photo_rank(posting: _Posting, photo: PostedPhoto) -> tuple[int, int, int] | None:
+    place = bisect_left(posting.dates, photo.date)
+    distance = min(abs(date - photo.date) for date in posting.dates[max(0, place - 1) : place + 1])
+    if (
+        photo.album_id in posting.albums
+        or photo.reply_to in posting.ids
+        or photo.message_id in posting.answered
+    ):
         return 0, distance, photo.message_id
-    if photo.topic_id not in {part.topic_id for part in parts}:
+    if photo.topic_id not in posting.topics:
         return None
-    name = " ".join(_words(found.base_name))
-    if name and name in " ".join(_words(photo.caption)):
+    if posting.name and posting.name in " ".join(_words(photo.caption)):
         return 1, distance, photo.message_id
-    if distance <= PHOTO_WINDOW and photo.poster_id in {part.poster_id for part in parts}:
+    if distance <= PHOTO_WINDOW and photo.poster_id in posting.posters:
         return 2, distance, photo.message_id
     return None
 

@@ -12,12 +12,13 @@ from worker.errors import (
     NoAccessError,
 )
 from worker.flow.gap import Gap
-from worker.log import get_logger
+from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
 from worker.store import channels, cursors
 from worker.store.accounts import save_me
 from worker.store.memberships import lost_reading
+from worker.store.rereading import all_read_again
 from worker.store.source_files import sort_earlier
 from worker.store.topic_cursors import keep_topics
 from worker.store.visibility import note_visibility
@@ -110,7 +111,8 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
         if source is None:
             log.debug("scan.shared", channel=readable.title)
             return True
-        await _read(process, deps, readable, source, head)
+        with at_work(f"reading of channel {readable.channel_id}"):
+            await _read(process, deps, readable, source, head)
         await cursors.release(deps.database, source)
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.
@@ -160,6 +162,16 @@ async def _read_up(process: Process, deps: Deps, source: Source) -> bool:
     if not source.sees_all:
         await verify_by_search(deps, source, source.last_message_id)
     await cursors.finish(deps.database, source, reached.position)
+    if reached.reread_at >= reached.reread_to:
+        return True
+    again = reached.again()
+    while not again.is_read:
+        if await _must_rest(process, deps, source):
+            return False
+        async with between_pages:
+            again = await scan_page(deps, again, is_again=True)
+    await all_read_again(deps.database, again)
+    log.info("scan.read_again", channel=source.title, up_to=again.reread_to)
     return True
 
 

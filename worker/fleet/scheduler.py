@@ -14,6 +14,7 @@ from worker.fleet.pausing import wake_when_told
 from worker.fleet.process import say_alive
 from worker.fleet.shift import Shift
 from worker.fleet.upkeep import keep_clean
+from worker.fleet.watchdog import watched_loop
 from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
 from worker.store import workers
@@ -54,9 +55,10 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
     ]
     try:
         chosen = await _choose(process, mode, only)
-        if not mode.new_work:
-            return await _run_once(process, mode, chosen)
-        reports = await _run_shift(process, mode, only)
+        with watched_loop(process.settings.lease.lease_secs / 3):
+            if not mode.new_work:
+                return await _run_once(process, mode, chosen)
+            reports = await _run_shift(process, mode, only)
         missed = [account.id for account in chosen if mode.once and account.id not in reports]
         reports |= {account_id: elsewhere(account_id) for account_id in missed}
         return [reports[account_id] for account_id in sorted(reports)]

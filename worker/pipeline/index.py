@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from worker.archives.reader import SetBytes
 from worker.domain.archive_name import Scheme, recognise
 from worker.domain.creator import creator_of, tags_of
-from worker.domain.listing import Limits
+from worker.domain.listing import Limits, Mark
 from worker.errors import SetFailedError
 from worker.log import get_logger
 from worker.pipeline.preview import find_preview, photo_beside
@@ -32,10 +32,11 @@ async def index(deps: Deps, package_id: int, parts: Sequence[Part], limits: Limi
     listing = (await deps.nursery.examine(archive, limits)).listing
     posting = await posting_of(deps.database, package_id)
     photo = await photo_beside(deps, posting)
+    marks = {mark.value for mark in listing.marks} | ({Mark.UNPROVEN.value} if posting.is_unproven else set())
     metadata = Metadata(
         entries=listing.entries,
         unlisted=listing.entry_count - len(listing.entries),
-        marks=tuple(sorted(mark.value for mark in listing.marks)),
+        marks=tuple(sorted(marks)),
         creator=creator_of(
             topic_name=posting.topic_title,
             archive_name=posting.archive_name,

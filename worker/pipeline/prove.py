@@ -15,20 +15,25 @@ from worker.archives.reader import Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import stands_alone, waits_for, without_spares
+from worker.domain.replacing import with_newer
 from worker.errors import (
     ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
     FleetError,
     NoAccessError,
     NotBeforeError,
+    ReferenceExpiredError,
     RefusedError,
     SetFailedError,
 )
-from worker.log import get_logger
+from worker.log import at_work, get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.pipeline.settling import trouble_with
+from worker.pipeline.swapped import note_swapped
+from worker.status.wording import duration
 from worker.store import proofs
 from worker.store.channels import channel_ref
+from worker.store.newer_files import files_beside, settle_with_newer
 from worker.store.visibility import note_visibility
 from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
@@ -49,6 +54,8 @@ _MOST_MESSAGES = 100
 _MOST_SETS = 25
 # A proof is little but waiting for some kilobytes, behind whatever else the account's line carries.
 _MOST_AT_ONCE = 8
+# Processes end for many reasons; so often in a row, while one set is proven alone, for that set's.
+_MOST_UNENDED = 5
 
 
 def _nobody_waits() -> None:
@@ -96,8 +103,15 @@ async def _prove_several(
 
 
 async def _prove_or_settle(deps: Deps, one: Unproven, documents: Mapping[int, Document]) -> None:
+    if one.unended > _MOST_UNENDED:
+        reason = f"its proof was begun {_MOST_UNENDED} times, and each time the process ended before it"
+        if await proofs.give_up(deps.database, one, reason):
+            log.warning("set.given_up", set=one.set_id, reason=reason)
+            deps.watcher.set_given_up(one.name, reason)
+        return
     try:
-        await _prove(deps, one, documents)
+        with at_work(f"proof of set {one.set_id}"):
+            await _prove(deps, one, documents)
     except FleetError as error:
         await _look_again(deps, [one], error)
     except (OSError, MemoryError) as error:
@@ -123,6 +137,9 @@ async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetErro
 
 
 def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
+    if isinstance(error, ReferenceExpiredError):
+        # The reference is a moment old: that it has run out is Telegram's way of refusing the file.
+        error = RefusedError(error.what)
     if isinstance(error, (RefusedError, SetFailedError, *OWN_TROUBLE)):
         return judge(error, unproven, deps.settings.fleet)
     return Verdict(
@@ -139,8 +156,11 @@ async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict)
 
 
 async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
-    gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
-    if gone:
+    absent = [part for part in unproven.parts if part.message_id not in documents]
+    if absent:
+        if await note_swapped(deps, unproven.channel_id, absent):
+            return  # the set was formed anew with what its messages carry now
+        gone = [part.message_id for part in absent]
         channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
         first = await first_visible_message(deps.gateway, channel)
         await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)
@@ -152,21 +172,56 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
         return
     found = _as_set(unproven.parts)
     verdict = await _ask(deps, found, documents)
-    if verdict.complete:
+    if verdict.complete and not unproven.contents_failed:
         await proofs.settle_complete(deps.database, unproven)
         log.info("set.complete", set=unproven.set_id, name=unproven.name, parts=len(unproven.parts))
         return
     if verdict.missing:
         reason = waits_for(found, verdict.missing)
     else:
-        reason = f"it is not whole: {verdict.reason}"
+        reason = f"it is not whole: {verdict.reason or 'its contents do not match their checksums'}"
         for fewer in without_spares(found):
             if stands_alone(fewer, await _ask(deps, fewer, documents)):
                 await proofs.settle_without_spares(deps.database, unproven, fewer)
                 log.info("set.complete_without_spares", set=unproven.set_id, parts=len(fewer.parts))
                 return
-    await proofs.settle_incomplete(deps.database, unproven, reason)
+    newest_tried = await _prove_with_newer(deps, unproven, found, documents)
+    if newest_tried is None:
+        return
+    if verdict.undecided and not unproven.contents_failed:
+        await _wait_undecided(deps, unproven, verdict.reason)
+        return
+    await proofs.settle_incomplete(deps.database, unproven, reason, newest_tried)
     log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
+
+
+async def _wait_undecided(deps: Deps, unproven: Unproven, why: str) -> None:
+    patience = deps.settings.fleet.unproven_after_secs
+    reason = f"{why}: if no further part comes within {duration(patience)}, it is published as unproven"
+    if await proofs.settle_undecided(deps.database, unproven, reason, patience):
+        log.warning("set.unproven", set=unproven.set_id, name=unproven.name, reason=why)
+    else:
+        log.info("set.undecided", set=unproven.set_id, name=unproven.name, reason=why)
+
+
+async def _prove_with_newer(
+    deps: Deps, unproven: Unproven, found: ArchiveSet, documents: Mapping[int, Document]
+) -> int | None:
+    """Try parts that were posted again; None if the set is whole with some, else the newest of those."""
+    beside = {part.message_id: part for part in await files_beside(deps.database, unproven)}
+    ways = with_newer(found, [_posted(part) for part in beside.values()])
+    wanted = {part.message_id for way in ways for part in way.parts} & beside.keys()
+    if not wanted:
+        return max(beside, default=0)
+    known = {**documents, **await _documents_of(deps, unproven.channel_id, [beside[id_] for id_ in wanted])}
+    for way in ways:
+        if any(part.message_id not in known for part in way.parts):
+            continue
+        if (await _ask(deps, way, known)).complete:
+            if await settle_with_newer(deps.database, unproven, way, beside):
+                log.info("set.complete_with_newer", set=unproven.set_id, parts=len(way.parts))
+            return None
+    return max(beside, default=0)
 
 
 async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document]) -> Completeness:
@@ -179,8 +234,12 @@ async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document])
 
 async def _documents(deps: Deps, channel_id: int, unproven: Sequence[Unproven]) -> dict[int, Document]:
     """The sets' files by message, with fresh references; of a message that carries another file, none."""
+    return await _documents_of(deps, channel_id, [part for one in unproven for part in one.parts])
+
+
+async def _documents_of(deps: Deps, channel_id: int, parts: Sequence[SourcePart]) -> dict[int, Document]:
     channel = await channel_ref(deps.database, deps.account.id, channel_id)
-    wanted = {part.message_id: part.document_id for one in unproven for part in one.parts}
+    wanted = {part.message_id: part.document_id for part in parts}
     ids = list(wanted)
     found: dict[int, Document] = {}
     for start in range(0, len(ids), _MOST_MESSAGES):
@@ -196,7 +255,9 @@ def _as_set(parts: Sequence[SourcePart]) -> ArchiveSet:
     for part in parts:
         name = recognise(part.file_name)
         assert name is not None, "only recognised names become sets"
-        members.append(
-            Named(PostedFile(part.message_id, part.document_id, part.file_name, part.size, date=0), name)
-        )
+        members.append(Named(_posted(part), name))
     return archive_set(members)
+
+
+def _posted(part: SourcePart) -> PostedFile:
+    return PostedFile(part.message_id, part.document_id, part.file_name, part.size, date=0)

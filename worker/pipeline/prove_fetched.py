@@ -9,7 +9,7 @@ from worker.archives.reader import FileReader, Part, SetBytes
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.listing import LOCAL
-from worker.errors import SetFailedError
+from worker.errors import NotWholeError
 from worker.log import get_logger
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def prove_fetched(deps: Deps, fetched: Fetched) -> None:
+async def prove_fetched(deps: Deps, fetched: Fetched, *, is_unproven: bool = False) -> None:
     """Raise unless the parts still prove the set whole, contents included.
+
+    ``is_unproven``: or unless they contradict it, where nothing can prove it.
 
     On a server only headers were read. A part of another archive with the right size and name shows here.
     """
@@ -38,9 +40,7 @@ async def prove_fetched(deps: Deps, fetched: Fetched) -> None:
         )
         indices = tuple(member.name.index for member in found.members)
         verdict = await deps.nursery.prove(SetBytes(found.format, found.scheme, parts, indices), LOCAL)
-    if not verdict.complete:
-        raise SetFailedError(
-            f"it is not whole: {verdict.reason}", remedy="post the part again, then run worker sets retry"
-        )
+    if not verdict.complete and not (is_unproven and verdict.undecided):
+        raise NotWholeError(f"it is not whole: {verdict.reason}", remedy="post the damaged part again")
     if verdict.unproven:
         log.info("set.partly_proven", parts=[fetched.parts[place].file_name for place in verdict.unproven])

@@ -15,10 +15,11 @@ from worker.errors import (
     LeaseLostError,
     NoAccessError,
     NotBeforeError,
+    NotWholeError,
     SetFailedError,
     SourceGoneError,
 )
-from worker.log import bound, get_logger
+from worker.log import at_work, bound, get_logger
 from worker.pipeline.claim import release_disk
 from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
@@ -31,6 +32,7 @@ from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.pipeline.seen_again import seen_again
 from worker.pipeline.settling import settled, trouble_with
+from worker.pipeline.swapped import try_to_note_swapped
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
 from worker.store.withdrawals import decline
@@ -50,7 +52,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
     ``on_fetched`` is called when the account's line has room for the next download, or will have in a moment.
     """
     reuse = False
-    with bound(set=claim.set_id, channel=claim.channel_id):
+    with bound(set=claim.set_id, channel=claim.channel_id), at_work(f"set {claim.set_id}"):
         try:
             outcome = await _work(deps, claim, on_fetched)
         except FenceLostError as error:
@@ -62,6 +64,8 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
             outcome = await give_back(deps, claim, trouble_with(error))
         except FleetError as error:
             outcome = await give_back(deps, claim, error)
+            if isinstance(error, SourceGoneError):
+                await try_to_note_swapped(deps, claim.channel_id, claim.parts)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
             if isinstance(error, (*ENDS_ACCOUNTS_WORK, *OWN_TROUBLE)):
@@ -100,7 +104,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
             verdict = Duplicate(standing)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
-        await prove_fetched(deps, fetched)
+        await prove_fetched(deps, fetched, is_unproven=claim.is_unproven)
         package_id = await _publish(deps, claim, fetched, turn.release)
     await index_fetched(deps, package_id, fetched)
     return "published"
@@ -181,6 +185,7 @@ async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
         counts=verdict.counts,
         give_up=verdict.gives_up,
         waits=verdict.waits,
+        wanting=isinstance(error, NotWholeError),
     )
     await settled(deps, write)
     if verdict.gives_up:

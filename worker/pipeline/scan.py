@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.store.cursors import advance_cursor, note_changes
-from worker.store.photos import keep_photos
-from worker.store.source_files import Kept, absent_files, forget_files, keep_files
+from worker.store.rereading import note_read_again, read_again
+from worker.store.set_aside import keep_page
+from worker.store.source_files import Kept, absent_files, forget_files
 from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-async def scan_page(deps: Deps, source: Source) -> Source:
-    """Keep the next page of messages; the source as it stands after it."""
+async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> Source:
+    """Keep the next page of messages; the source as it stands after it.
+
+    ``is_again``: it lies below the cursor, and is read once more.
+    """
     page = await _page(deps, source)
     if not page:
         return source.at_end()
@@ -33,9 +37,10 @@ async def scan_page(deps: Deps, source: Source) -> Source:
     newest = last.message_id if isinstance(last, Message) else last
     fresh = sum(_id_of(item) > source.last_message_id for item in page)
     async with deps.database.transaction("scan.page") as connection:
-        kept = await keep_files(connection, source.channel_id, messages)
-        await keep_photos(connection, source, messages)
+        kept = await keep_page(connection, source, messages)
         await advance_cursor(connection, source, newest, fresh)
+        if is_again:
+            await note_read_again(connection, source, newest)
         if source.sees_all:
             present = [message.message_id for message in messages if message.document is not None]
             span = (source.position, newest)
@@ -72,7 +77,7 @@ async def verify_by_search(deps: Deps, source: Source, above: int) -> None:
             return
         async with deps.database.transaction("scan.search") as connection:
             messages = [_in_topic(message, source.topic_id) for message in found]
-            kept = await keep_files(connection, source.channel_id, messages)
+            kept = await keep_page(connection, source, messages)
         if kept.files:
             log.info("scan.found_by_search", channel=source.title, files=kept.files)
         below = min(message.message_id for message in found)
@@ -86,7 +91,7 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
     """
     changes = await changes_after(deps.gateway, source.ref, source.pts)
     if changes.is_gap:
-        log.warning("scan.changes_lost", channel=source.title, remedy="files are checked when fetched")
+        log.warning("scan.changes_lost", channel=source.title, remedy="what was read is read once more")
     # What is above a channel's cursor will be paged; a forum's does not say how far each topic was read.
     messages = [
         _in_topic(message, (message.topic_id or GENERAL) if is_forum else 0)
@@ -94,13 +99,14 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
         if is_forum or message.message_id <= source.last_message_id
     ]
     async with deps.database.transaction("scan.changes") as connection:
-        kept = await keep_files(connection, source.channel_id, messages)
-        await keep_photos(connection, source, messages)
+        kept = await keep_page(connection, source, messages)
         gone = (
             await forget_files(connection, source.channel_id, changes.deleted) if changes.deleted else Kept()
         )
         if kept.held_up or gone.held_up:
             return source
+        if changes.is_gap:
+            source = await read_again(connection, source, is_forum=is_forum)
         return await note_changes(connection, source, changes.pts)
 
 

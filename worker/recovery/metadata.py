@@ -21,11 +21,11 @@ from worker.errors import (
     RetryableError,
     SetFailedError,
 )
-from worker.log import get_logger
+from worker.log import at_work, get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.index import index
 from worker.recovery.restore import stored_document
-from worker.store.metadata import PendingPackage, note_failure, pending_of
+from worker.store.metadata import PendingPackage, begin_listing, note_failure, pending_of, uncount_listing
 from worker.store.package_content import content_of
 from worker.telegram.remote_reader import RemoteReader
 
@@ -58,7 +58,11 @@ async def complete_pending(deps: Deps) -> int:
         try:
             # Two accounts that meet the same stub would read it twice.
             async with only_publisher(deps, pending.content_hash):
-                await _complete(deps, pending)
+                if not await begin_listing(deps.database, pending.package_id, give_up_after=_MAX_ATTEMPTS):
+                    log.warning("package.given_up", package=pending.package_id)
+                    continue
+                with at_work(f"listing of package {pending.package_id}"):
+                    await _complete_or_uncount(deps, pending)
             completed += 1
         except ENDS_ACCOUNTS_WORK:
             raise
@@ -69,6 +73,14 @@ async def complete_pending(deps: Deps) -> int:
         except Exception as error:  # noqa: BLE001 - one hostile archive must not stop the account
             await _note(deps, pending, error)
     return completed
+
+
+async def _complete_or_uncount(deps: Deps, pending: PendingPackage) -> None:
+    try:
+        await _complete(deps, pending)
+    except _NOT_THE_ARCHIVE:
+        await uncount_listing(deps.database, pending.package_id)
+        raise
 
 
 async def _note(deps: Deps, pending: PendingPackage, error: Exception) -> None:

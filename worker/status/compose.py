@@ -137,6 +137,7 @@ def _sync(
         messages_scanned=facts.scanned.messages,
         sets=dict(facts.counts),
         held_back=facts.held_back_count,
+        messages_set_aside=sum(item.messages for item in facts.set_aside),
         current=tuple(_current(item, names) for item in facts.under_way),
         pauses=tuple(_pause(pause, names, facts.channel_titles) for pause in facts.pauses),
         waiting=what_waits(facts, accounts, workers),

@@ -107,6 +107,7 @@ def _sync(sync: Sync) -> dict[str, Any]:
         "sets": sync.sets,
         "sets_total": sync.sets_total,
         "sets_held_back": sync.held_back,
+        "messages_set_aside": sync.messages_set_aside,
         "bytes_per_second": round(sync.bytes_per_second),
         "eta_seconds": _seconds(sync.eta),
         "current": [_current(item) for item in sync.current],

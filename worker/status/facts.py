@@ -11,6 +11,7 @@ from worker.store.channels import channel_titles
 from worker.store.governor_store import active_blocks
 from worker.store.pauses import PauseStore
 from worker.store.progress import SetUnderWay, sets_under_way
+from worker.store.set_aside import SetAside, set_aside_by_channel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,7 @@ class Facts:
     held_back: Sequence[overview.WaitingSet] = ()
     held_back_count: int = 0
     given_up: Sequence[overview.WaitingSet] = ()
+    set_aside: Sequence[SetAside] = ()
     pauses: Sequence[Pause] = ()
     channel_titles: dict[int, str] = field(default_factory=dict)
 
@@ -66,6 +68,7 @@ async def read_facts(database: Database) -> Facts:
         held_back=await overview.held_back_sets(database),
         held_back_count=await overview.count_held_back(database),
         given_up=await overview.given_up_sets(database),
+        set_aside=await set_aside_by_channel(database),
         pauses=pauses,
         channel_titles=await channel_titles(database, paused_channels) if paused_channels else {},
     )

@@ -150,7 +150,7 @@ class PauseStatus:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that does not move, and why; ``kind`` is worker, account or set."""
+    """Something that does not move, and why; ``kind`` is worker, account, set or message."""
 
     kind: str
     what: str
@@ -168,6 +168,7 @@ class Sync:
     messages_scanned: int
     sets: dict[str, int]
     held_back: int
+    messages_set_aside: int
     current: tuple[CurrentSet, ...]
     pauses: tuple[PauseStatus, ...]
     waiting: tuple[Waiting, ...]

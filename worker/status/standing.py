@@ -60,12 +60,13 @@ def resumes_in(facts: Facts, state: SyncState) -> float | None:
 def what_waits(
     facts: Facts, accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]
 ) -> tuple[Waiting, ...]:
-    """Workers, accounts and sets that do not move. Pauses and rate limits have tables of their own."""
+    """What does not move, and why. Pauses and rate limits have tables of their own."""
     return (
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(facts, accounts, workers),
         *_shut_out_accounts(facts, accounts),
         *_waiting_sets(facts),
+        *_set_aside_messages(facts),
     )
 
 
@@ -119,6 +120,12 @@ def _waiting_sets(facts: Facts) -> Iterator[Waiting]:
         yield Waiting("set", _where(item), plain(item.reason), item.seconds)
     for item in facts.given_up:
         yield Waiting("set", _where(item), plain(f"given up: {item.reason}"), None)
+
+
+def _set_aside_messages(facts: Facts) -> Iterator[Waiting]:
+    for item in facts.set_aside:
+        what = f"{count_of(item.messages, 'message')} in {item.channel}"
+        yield Waiting("message", plain(what), plain(f"cannot be kept, and left out: {item.reason}"), None)
 
 
 def _where(item: WaitingSet) -> str:

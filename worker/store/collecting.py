@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from worker.domain.archive_set import PostedFile
-from worker.domain.forming import PROTECTED, Formation, FormedSet, OpenFile, form
+from worker.domain.forming import PROTECTED, UNCHECKED, Formation, FormedSet, OpenFile, form
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -40,9 +40,19 @@ _FILES = text("""
         (SELECT * FROM source_files WHERE set_id = ANY(:sets) AND NOT is_gone)
         UNION ALL
         (SELECT * FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
-             AND NOT is_gone ORDER BY message_id DESC LIMIT :most)
+             AND NOT is_gone AND superseded_by IS NULL ORDER BY message_id DESC LIMIT :most)
     ) f WHERE c.id = :channel
 """)
+# Files that may take the place of a part: in no set, or in one that cannot be whole with them alone.
+NEWER = """
+    SELECT l.* FROM source_files l WHERE l.channel_id = :channel AND l.family = :family AND l.set_id IS NULL
+        AND NOT l.is_gone AND l.superseded_by IS NULL
+    UNION ALL
+    SELECT i.* FROM archive_sets d JOIN source_files i ON i.set_id = d.id
+    WHERE d.channel_id = :channel AND d.family = :family AND d.state = 'collecting' AND NOT d.to_prove
+        AND NOT i.is_gone
+"""
+_MOST_ASKED = 20
 _DETACH = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _ATTACH = text("""
     UPDATE source_files f SET set_id = :set, part_number = p.number
@@ -51,7 +61,9 @@ _ATTACH = text("""
 _SHAPE = """
     name = :name, format = :format, state = :state, reason = :reason, to_prove = :to_prove,
     part_count = :count, total_size = :size, lead_document_id = :lead, topic_id = :topic,
-    posted_at = to_timestamp(:posted), content_hash = NULL, attempts = 0, not_before = fleet_now(),
+    posted_at = to_timestamp(:posted), content_hash = NULL, found_wanting = false, newest_tried = 0,
+    unended = 0, undecided_since = NULL, is_unproven = false,
+    attempts = 0, not_before = fleet_now(),
     updated_at = fleet_now()
 """
 _RESHAPE = text(f"UPDATE archive_sets SET {_SHAPE}, fence = fence + 1 WHERE id = :set")
@@ -83,6 +95,25 @@ _EMPTIED = text("""
 """)
 
 
+# A part posted again carries the name of the one that it is to replace. Relies on archive_sets_open and on
+# source_files_order_key; sets that have failed or wait for another attempt are few.
+_ASK_AGAIN = text(f"""
+    UPDATE archive_sets SET state = 'collecting', reason = :unchecked, to_prove = true, attempts = 0,
+        not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
+    WHERE id IN (
+        SELECT s.id FROM archive_sets s
+        WHERE s.channel_id = :channel AND s.family = :family AND s.found_wanting
+          AND (s.state = 'collecting' AND NOT s.to_prove OR s.state IN ('ready', 'failed'))
+          AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
+          AND EXISTS (SELECT FROM source_files o JOIN ({NEWER}) f
+                      ON f.poster_id IS NOT DISTINCT FROM o.poster_id AND f.topic_id = o.topic_id
+                         AND lower(f.file_name) = lower(o.file_name)
+                      WHERE o.set_id = s.id AND f.message_id > greatest(o.message_id, s.newest_tried)
+                        AND f.set_id IS DISTINCT FROM s.id)
+        ORDER BY s.id DESC LIMIT :most)
+""")
+
+
 async def form_sets(connection: AsyncConnection, channel_id: int, families: Iterable[str]) -> int:
     """Form the open files of these families into sets; how many there are that were not before."""
     made = 0
@@ -90,8 +121,22 @@ async def form_sets(connection: AsyncConnection, channel_id: int, families: Iter
     for family in sorted(set(families)):
         formation = await _formation(connection, channel_id, family)
         await _write(connection, channel_id, family, formation)
+        await ask_again(connection, channel_id, family)
         made += sum(formed.set_id is None for formed in formation.sets)
     return made
+
+
+async def ask_again(connection: AsyncConnection, channel_id: int, family: str) -> None:
+    """Sets of the family that are not whole are proven again if a part of theirs was posted again since."""
+    values = {"channel": channel_id, "family": family, "unchecked": UNCHECKED, "most": _MOST_ASKED}
+    await connection.execute(_ASK_AGAIN, values)
+
+
+async def dissolve(connection: AsyncConnection, sets: Collection[int]) -> None:
+    """These sets have no files any more: those went to other sets."""
+    if sets:
+        for statement in _DISSOLVE:
+            await connection.execute(statement, {"sets": list(sets)})
 
 
 async def lock_channel(connection: AsyncConnection, channel_id: int) -> None:
@@ -138,9 +183,7 @@ async def _write(connection: AsyncConnection, channel_id: int, family: str, form
             await connection.execute(_RESHAPE, {**values, "set": set_id})
         files, numbers = zip(*formed.parts, strict=True)
         await connection.execute(_ATTACH, {"set": set_id, "files": files, "numbers": numbers})
-    if formation.dissolved:
-        for statement in _DISSOLVE:
-            await connection.execute(statement, {"sets": list(formation.dissolved)})
+    await dissolve(connection, formation.dissolved)
     if formation.emptied:
         await connection.execute(_EMPTIED, {"sets": list(formation.emptied)})
 

@@ -49,7 +49,10 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A channel or topic that this account is reading: its cursor, and how far up it has to go."""
+    """A channel or topic that this account is reading: its cursor, and how far up it has to go.
+
+    What lies between ``reread_at`` and ``reread_to`` is read once more: changes of it went unheard.
+    """
 
     account_id: int
     channel_id: int
@@ -64,6 +67,8 @@ class Source:
     position: int
     sees_all: bool
     hold_seconds: float
+    reread_at: int = 0
+    reread_to: int = 0
 
     @property
     def is_read(self) -> bool:
@@ -75,6 +80,11 @@ class Source:
         last = max(self.last_message_id, message_id)
         return replace(self, position=message_id, last_message_id=last)
 
+    def again(self) -> Source:
+        """The same source where it has to be read once more."""
+        last = max(self.last_message_id, self.position)
+        return replace(self, last_message_id=last, position=self.reread_at, newest_message_id=self.reread_to)
+
     def at_end(self) -> Source:
         """The same source when there is nothing above where reading stands."""
         return replace(self, position=max(self.position, self.newest_message_id))
@@ -85,7 +95,8 @@ _READABLE = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.visible_from,
         coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
         cu.id IS NULL OR EXISTS (
-            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND t.last_message_id < t.newest_message_id
+            SELECT FROM scan_cursors t WHERE t.channel_id = c.id
+              AND (t.last_message_id < t.newest_message_id OR t.reread_at < t.reread_to)
               AND t.account_id IS NOT DISTINCT FROM {_OWNER}) AS is_unfinished
     FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
@@ -105,7 +116,7 @@ _HOLD = text("""
         pts = CASE WHEN cu.pts = 0 THEN excluded.pts ELSE cu.pts END
     WHERE cu.held_by IS NULL OR cu.held_by = :account
        OR cu.held_until NOT BETWEEN fleet_now() AND fleet_now() + :hold * interval '1 second'
-    RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts
+    RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts, cu.reread_at, cu.reread_to
 """)
 _KEEP_HOLD = text("""
     UPDATE scan_cursors SET held_until = fleet_now() + :hold * interval '1 second'
@@ -177,6 +188,8 @@ async def hold(
         position=start_of(row.last_message_id),
         sees_all=sees_all,
         hold_seconds=seconds,
+        reread_at=row.reread_at,
+        reread_to=row.reread_to,
     )
 
 

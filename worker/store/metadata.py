@@ -30,16 +30,30 @@ _PENDING = text("""
     ORDER BY p.id LIMIT :limit
 """)
 _FAILURE = text("""
-    UPDATE packages SET metadata_attempts = metadata_attempts + 1, metadata_reason = :reason,
-        metadata = CASE WHEN metadata_attempts + 1 >= :most THEN 'failed' ELSE metadata END,
+    UPDATE packages SET metadata_reason = :reason,
+        metadata = CASE WHEN metadata_attempts >= :most THEN 'failed' ELSE metadata END,
         metadata_not_before = fleet_now()
-            + least(:cap, :base * power(2, metadata_attempts)) * interval '1 second'
+            + least(:cap, :base * power(2, greatest(0, metadata_attempts - 1))) * interval '1 second'
     WHERE id = :id AND metadata = 'pending'
 """)
 _LEAVE_SET = text("""
     UPDATE archive_sets SET state = 'indexed', updated_at = fleet_now()
     WHERE state = 'published'
       AND package_id IN (SELECT id FROM packages WHERE id = :id AND metadata = 'failed')
+""")
+# Counted before the work: an archive that ends the process with its listing does not end every one.
+_BEGIN = text("""
+    UPDATE packages SET
+        metadata_reason = CASE WHEN metadata_attempts >= :most
+            THEN 'its listing was begun ' || metadata_attempts || ' times and never ended'
+            ELSE metadata_reason END,
+        metadata = CASE WHEN metadata_attempts >= :most THEN 'failed' ELSE metadata END,
+        metadata_attempts = least(:most, metadata_attempts + 1)
+    WHERE id = :id AND metadata = 'pending' RETURNING metadata
+""")
+_UNCOUNT = text("""
+    UPDATE packages SET metadata_attempts = greatest(0, metadata_attempts - 1)
+    WHERE id = :id AND metadata = 'pending'
 """)
 _AGAIN = text("""
     UPDATE packages SET metadata = 'pending', metadata_attempts = 0, metadata_reason = NULL,
@@ -53,6 +67,21 @@ async def pending_of(database: Database, account_id: int, *, limit: int) -> list
     async with database.reading() as connection:
         values = {"account": account_id, "limit": limit}
         return [PendingPackage(*row) for row in await connection.execute(_PENDING, values)]
+
+
+async def begin_listing(database: Database, package_id: int, *, give_up_after: int) -> bool:
+    """Count the attempt that is about to be made; False if there were enough, none of which ended."""
+    async with database.transaction("packages.begin_listing") as connection:
+        values = {"id": package_id, "most": give_up_after}
+        state = (await connection.execute(_BEGIN, values)).scalar_one_or_none()
+        await connection.execute(_LEAVE_SET, values)
+        return state == "pending"
+
+
+async def uncount_listing(database: Database, package_id: int) -> None:
+    """The attempt ended for a reason that the archive is not to blame for."""
+    async with database.transaction("packages.uncount_listing") as connection:
+        await connection.execute(_UNCOUNT, {"id": package_id})
 
 
 async def note_failure(

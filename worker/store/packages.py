@@ -48,13 +48,15 @@ async def package_with(connection: AsyncConnection, content_hash: bytes) -> int 
     return package_id
 
 
+# Its listing follows at once, and is counted before it begins: it may be what ends the process.
 _INSERT = text("""
     INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id,
-        source_message_id, dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id)
+        source_message_id, dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id,
+        metadata_attempts)
     VALUES (:hash, :name, :size, :type, :source,
-        :source_message, :dest, :dest_message, :multipart, :parts, :run)
+        :source_message, :dest, :dest_message, :multipart, :parts, :run, 1)
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
-        metadata_reason = NULL, metadata_attempts = 0, metadata_not_before = fleet_now(), file_count = 0,
+        metadata_reason = NULL, metadata_attempts = 1, metadata_not_before = fleet_now(), file_count = 0,
         dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
         part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id,
         published_at = fleet_now()
@@ -141,7 +143,8 @@ async def complete(database: Database, package_id: int, metadata: Metadata) -> N
 
 
 _COMPLETE = text("""
-    UPDATE packages SET metadata = 'complete', metadata_reason = NULL, indexed_at = fleet_now(),
+    UPDATE packages SET metadata = 'complete', metadata_reason = NULL, metadata_attempts = 0,
+        indexed_at = fleet_now(),
         file_count = :count, marks = :marks, creator = :creator, tags = :tags WHERE id = :id
 """)
 _INDEXED = text("""

@@ -23,16 +23,18 @@ class ArchivePosting:
     category: str | None = None
     topic_title: str | None = None
     files: tuple[PostedFile, ...] = ()
+    is_unproven: bool = False
 
 
 # The posting that was published comes before those that turned out to be the same.
 _POSTING = text("""
     SELECT p.file_name, c.id AS channel_id, coalesce(c.title, '') AS title, c.category, s.id AS set_id,
+        coalesce(s.is_unproven, false) AS is_unproven,
         (SELECT max(cu.topic_title) FROM scan_cursors cu
          WHERE cu.channel_id = s.channel_id AND cu.topic_id = s.topic_id AND s.topic_id > 0) AS topic_title
     FROM packages p
     LEFT JOIN LATERAL (
-        SELECT id, channel_id, topic_id FROM archive_sets WHERE package_id = p.id
+        SELECT id, channel_id, topic_id, is_unproven FROM archive_sets WHERE package_id = p.id
         ORDER BY state = 'duplicate', id LIMIT 1
     ) s ON true
     LEFT JOIN channels c ON c.id = coalesce(s.channel_id, p.source_channel_id)
@@ -57,4 +59,5 @@ async def posting_of(database: Database, package_id: int) -> ArchivePosting:
             category=row.category,
             topic_title=row.topic_title,
             files=tuple(PostedFile(*file) for file in files),
+            is_unproven=row.is_unproven,
         )

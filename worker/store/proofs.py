@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """A set to be looked at, as it was when this was read: its fence moves with its files."""
+    """A set to be looked at, as it was when this was read: its fence moves with its files.
+
+    ``unended``: tries of it that were begun and did not end, this one included. ``contents_failed``:
+    it was fetched, and what its headers could not show was wrong.
+    """
 
     set_id: int
     fence: int
@@ -29,23 +33,28 @@ class Unproven:
     name: str
     attempts: int
     waits: int
+    family: str | None
+    unended: int
+    contents_failed: bool
     parts: tuple[SourcePart, ...]
 
 
 # Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
 # the set back keeps a second account from reading the same headers at the same time; should this process die,
-# somebody looks again as soon as its lease is over.
+# somebody looks again as soon as its lease is over. The try is counted before its work, which may be what
+# ends the process.
 _NEXT = text(f"""
-    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second'
+    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second', unended = unended + 1
     WHERE id IN (
         SELECT n.id FROM archive_sets n
         JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
         JOIN channels c ON c.id = n.channel_id AND c.is_enabled
         WHERE n.state = 'collecting' AND n.to_prove AND n.not_before <= fleet_now()
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
-          AND {sees_set("n.id")}
+          AND {sees_set("n.id")} AND (n.unended > 0) = :alone
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
-    RETURNING id, fence, channel_id, name, attempts, waits
+    RETURNING id, fence, channel_id, name, attempts, waits, family, unended,
+        found_wanting AND content_hash IS NOT NULL AS contents_failed
 """)
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
@@ -53,12 +62,13 @@ _PARTS = text("""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove, attempts = :attempts,
+        unended = 0, found_wanting = :wanting, newest_tried = greatest(newest_tried, :tried),
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
 _SETTLE_FEWER = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, name = :name,
-        part_count = :count, total_size = :size, lead_document_id = :lead, attempts = 0,
+        part_count = :count, total_size = :size, lead_document_id = :lead, attempts = 0, unended = 0,
         not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
 """)
@@ -77,14 +87,28 @@ async def next_to_prove(
 ) -> list[Unproven]:
     """The sets that have waited longest for their proof among those that this account can read."""
     async with database.transaction("proofs.next") as connection:
-        values = {"account": account_id, "most": most, "hold": hold, "resting": list(resting)}
-        rows = (await connection.execute(_NEXT, values)).all()
+        values = {"account": account_id, "hold": hold, "resting": list(resting)}
+        rows = (await connection.execute(_NEXT, {**values, "most": most, "alone": False})).all()
+        if not rows:
+            # One of those whose last try never ended may be why: each is tried by itself.
+            rows = (await connection.execute(_NEXT, {**values, "most": 1, "alone": True})).all()
         found = await connection.execute(_PARTS, {"sets": [row.id for row in rows]})
         parts: dict[int, list[SourcePart]] = {row.id: [] for row in rows}
         for set_id, *part in found:
             parts[set_id].append(SourcePart(*part))
     return [
-        Unproven(row.id, row.fence, row.channel_id, row.name, row.attempts, row.waits, tuple(parts[row.id]))
+        Unproven(
+            set_id=row.id,
+            fence=row.fence,
+            channel_id=row.channel_id,
+            name=row.name,
+            attempts=row.attempts,
+            waits=row.waits,
+            family=row.family,
+            unended=row.unended,
+            contents_failed=row.contents_failed,
+            parts=tuple(parts[row.id]),
+        )
         for row in sorted(rows, key=lambda row: row.id)
     ]
 
@@ -94,9 +118,15 @@ async def settle_complete(database: Database, unproven: Unproven) -> bool:
     return await _settle(database, unproven, state="ready")
 
 
-async def settle_incomplete(database: Database, unproven: Unproven, reason: str) -> bool:
-    """The set waits for further parts; only those will have it looked at again."""
-    return await _settle(database, unproven, state="collecting", reason=reason)
+async def settle_incomplete(
+    database: Database, unproven: Unproven, reason: str, newest_tried: int = 0
+) -> bool:
+    """The set waits for further parts, or for parts posted again after the ``newest_tried``.
+
+    What was fetched and found broken has failed: it is not told from what was merely never completed.
+    """
+    state = "failed" if unproven.contents_failed else "collecting"
+    return await _settle(database, unproven, state=state, reason=reason, wanting=True, tried=newest_tried)
 
 
 async def settle_without_spares(database: Database, unproven: Unproven, whole: ArchiveSet) -> bool:
@@ -134,6 +164,7 @@ async def look_again(
         to_prove=True,
         wait=wait,
         attempts=attempts,
+        wanting=unproven.contents_failed,
     )
 
 
@@ -141,6 +172,33 @@ async def give_up(database: Database, unproven: Unproven, reason: str) -> bool:
     """Nothing will be found out by asking once more: the set has failed, and a person may try it again."""
     attempts = unproven.attempts + 1
     return await _settle(database, unproven, state="failed", reason=reason, attempts=attempts)
+
+
+_UNDECIDED = text("""
+    UPDATE archive_sets SET undecided_since = since, unended = 0, updated_at = fleet_now(),
+        state = CASE WHEN over THEN 'ready' ELSE 'collecting' END, to_prove = NOT over,
+        is_unproven = over,
+        reason = CASE WHEN over THEN NULL ELSE :reason END,
+        not_before = CASE WHEN over THEN fleet_now() ELSE since + :patience * interval '1 second' END
+    FROM (SELECT id AS known, coalesce(undecided_since, fleet_now()) AS since,
+              coalesce(undecided_since, fleet_now()) + :patience * interval '1 second'
+                  <= fleet_now() AS over
+          FROM archive_sets WHERE id = :set) each
+    WHERE id = known AND fence = :fence AND state = 'collecting' AND to_prove
+    RETURNING is_unproven
+""")
+
+
+async def settle_undecided(database: Database, unproven: Unproven, reason: str, patience: float) -> bool:
+    """Nothing will ever prove the set: it waits for parts that may yet come; whether that is over."""
+    async with database.transaction("proofs.undecided") as connection:
+        values = {
+            "set": unproven.set_id,
+            "fence": unproven.fence,
+            "reason": reason,
+            "patience": patience,
+        }
+        return bool((await connection.execute(_UNDECIDED, values)).scalar_one_or_none())
 
 
 async def _settle(
@@ -152,6 +210,8 @@ async def _settle(
     to_prove: bool = False,
     wait: float = 0.0,
     attempts: int = 0,
+    wanting: bool = False,
+    tried: int = 0,
 ) -> bool:
     async with database.transaction("proofs.settle") as connection:
         values = {
@@ -162,6 +222,8 @@ async def _settle(
             "to_prove": to_prove,
             "wait": wait,
             "attempts": attempts,
+            "wanting": wanting,
+            "tried": tried,
         }
         return bool((await connection.execute(_SETTLE, values)).rowcount)
 

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from worker.domain.forming import UNCHECKED
 from worker.errors import UserError
+from worker.store.collecting import form_sets, lock_channel
 from worker.store.notifications import FLOW, RETRY
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ async def show_set(database: Database, set_id: int) -> tuple[ListedSet, list[Lis
 # What a person left out may have been taken out before all of it was there, and what failed without ever
 # having been fetched may have failed at its proof: the bytes are asked again.
 _RETRY = text("""
-    UPDATE archive_sets SET attempts = 0, not_before = fleet_now(), updated_at = fleet_now(),
+    UPDATE archive_sets SET attempts = 0, unended = 0, not_before = fleet_now(), updated_at = fleet_now(),
         fence = fence + 1,
         state = CASE WHEN state = 'collecting' OR asked THEN 'collecting' ELSE 'ready' END,
         to_prove = state = 'collecting' OR asked,
@@ -131,6 +132,7 @@ _RETRY = text("""
           FROM archive_sets WHERE id = :id) each
     WHERE id = known
 """)
+_HOME = text("SELECT channel_id, family FROM archive_sets WHERE id = :id")
 _SKIP = text("""
     UPDATE archive_sets SET state = 'skipped', reason = :reason, to_prove = false, fence = fence + 1,
         updated_at = fleet_now()
@@ -150,6 +152,9 @@ async def retry_set(database: Database, set_id: int) -> ListedSet:
     Returns it as it was before.
     """
     async with database.transaction("sets.retry") as connection:
+        home = (await connection.execute(_HOME, {"id": set_id})).one_or_none()
+        if home is not None:
+            await lock_channel(connection, home.channel_id)
         before = await _listed(connection, set_id, lock=True)
         facts = (await connection.execute(_CAN_BE_TRIED, {"id": set_id})).one()
         if not facts.moves:
@@ -160,6 +165,9 @@ async def retry_set(database: Database, set_id: int) -> ListedSet:
         if not facts.has_files:
             raise UserError(f"set {set_id} has no files any more", remedy="its source has to post them again")
         await connection.execute(_RETRY, {"id": set_id, "unchecked": UNCHECKED})
+        if home is not None and home.family is not None:
+            # Its missing parts may have come while it was left out, and wait for it in a set of their own.
+            await form_sets(connection, home.channel_id, [home.family])
         await connection.execute(_WAKE, {"channel": FLOW, "what": RETRY})
         return before
 

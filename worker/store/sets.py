@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
+from worker.store.collecting import ask_again
 from worker.store.disk import note_written
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class SourcePart:
 class Claim:
     """A set that one account works on. Every write for it carries the fence.
 
-    ``copy_mode``: its source's files may be sent on as they are, without uploading them.
+    ``copy_mode``: its source's files may be sent on as they are, without uploading them. ``is_unproven``: it
+    is published although nothing can prove it whole.
     """
 
     set_id: int
@@ -51,6 +53,7 @@ class Claim:
     content_hash: bytes | None
     parts: tuple[SourcePart, ...]
     copy_mode: bool = False
+    is_unproven: bool = False
 
 
 CLAIM = text("""
@@ -58,7 +61,7 @@ CLAIM = text("""
         fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
     FROM channels c WHERE c.id = s.channel_id AND s.id = :set AND s.state = 'ready'
     RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts, s.waits,
-        s.content_hash, c.copy_mode
+        s.content_hash, c.copy_mode, s.is_unproven
 """)
 
 
@@ -101,6 +104,7 @@ async def claim_of(connection: AsyncConnection, row: Row[Any]) -> Claim:
         content_hash=row.content_hash,
         parts=tuple(SourcePart(*part) for part in parts),
         copy_mode=row.copy_mode,
+        is_unproven=row.is_unproven,
     )
 
 
@@ -132,7 +136,10 @@ async def save_hashes(
         await note_written(connection, claim)
 
 
-_UNCLAIM = "claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()"
+_MOST_UNENDED = 8
+_UNCLAIM = (
+    "unended = 0, claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()"
+)
 _TO_PACKAGE = text(f"""
     UPDATE archive_sets SET state = :state, package_id = :package, reason = NULL, {_UNCLAIM} WHERE id = :set
 """)
@@ -144,13 +151,22 @@ _TO_WAITING = text(f"""
         not_before = fleet_now() + :wait * interval '1 second', {_UNCLAIM}
     WHERE id = :set
 """)
-_RELEASE_DEAD = text(f"""
-    UPDATE archive_sets s SET state = 'ready', {_UNCLAIM} FROM workers w
-    WHERE s.state = 'claimed' AND w.id = s.claim_worker_id AND w.stopped_at IS NOT NULL
-""")
-_RELEASE_OWN = text(f"""
-    UPDATE archive_sets SET state = 'ready', {_UNCLAIM} WHERE state = 'claimed' AND claimed_by = :account
-""")
+_WANTING = text("UPDATE archive_sets SET found_wanting = true WHERE id = :set RETURNING family")
+# A worker that fell silent may have ended of the set: so often in a row, the set is not taken again. The
+# claim itself, with its worker, was written before the work. One that said farewell has only stopped.
+_SILENT = "w.heartbeat_at < coalesce(w.stopped_at, fleet_now()) - interval '15 seconds'"
+_LEFT = f"{_SILENT} AND s.unended + 1 >= {_MOST_UNENDED} AND NOT EXISTS (\
+SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')"
+_RELEASE = f"""
+    UPDATE archive_sets s SET state = CASE WHEN {_LEFT} THEN 'failed' ELSE 'ready' END,
+        reason = CASE WHEN {_LEFT}
+            THEN '{_MOST_UNENDED} workers ended while they worked on it' ELSE s.reason END,
+        unended = CASE WHEN {_SILENT} THEN s.unended + 1 ELSE s.unended END,
+        claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()
+    FROM workers w WHERE s.state = 'claimed' AND w.id = s.claim_worker_id
+"""
+_RELEASE_DEAD = text(f"{_RELEASE} AND w.stopped_at IS NOT NULL")
+_RELEASE_OWN = text(f"{_RELEASE} AND s.claimed_by = :account")
 
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -183,23 +199,23 @@ async def hand_back(
     counts: bool = False,
     give_up: bool = False,
     waits: int = 0,
+    wanting: bool = False,
 ) -> None:
     """End the claim without a result.
 
     ``counts`` says whether it was an attempt, ``give_up`` that it was the last one, ``waits`` how many times
-    in a row it was told to wait for others.
+    in a row it was told to wait for others, ``wanting`` that its bytes do not make one archive.
     """
     async with database.transaction("sets.hand_back") as connection:
         await require_claim(connection, claim)
-        values = {
-            "state": "failed" if give_up else "ready",
-            "reason": reason,
-            "counted": int(counts),
-            "waits": waits,
-            "wait": wait_seconds,
-            "set": claim.set_id,
-        }
+        state = "failed" if give_up else "ready"
+        values: dict[str, object] = {"state": state, "reason": reason, "counted": int(counts)}
+        values |= {"waits": waits, "wait": wait_seconds, "set": claim.set_id}
         await connection.execute(_TO_WAITING, values)
+        if wanting:
+            family = (await connection.execute(_WANTING, {"set": claim.set_id})).scalar_one()
+            if family is not None:
+                await ask_again(connection, claim.channel_id, family)
 
 
 async def unfinished_among(database: Database, set_ids: Collection[int]) -> set[int]:

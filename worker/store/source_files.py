@@ -50,7 +50,7 @@ _WRITE = text("""
     ON CONFLICT (channel_id, message_id) DO UPDATE SET document_id = excluded.document_id,
         file_name = excluded.file_name, size = excluded.size, mime_type = excluded.mime_type,
         caption = excluded.caption, is_protected = excluded.is_protected, family = excluded.family,
-        sha256 = NULL, is_gone = false
+        sha256 = NULL, is_gone = false, superseded_by = NULL
 """)
 _REWORD = text("""
     UPDATE source_files SET caption = :caption, is_protected = :protected

@@ -24,9 +24,11 @@ _KEEP_TOPIC = text("""
         newest_message_id = greatest(cu.newest_message_id, excluded.newest_message_id)
 """)
 _TOPICS = text("""
-    SELECT id, topic_id, topic_title, last_message_id, newest_message_id FROM scan_cursors
+    SELECT id, topic_id, topic_title, last_message_id, newest_message_id, reread_at, reread_to
+    FROM scan_cursors
     WHERE channel_id = :channel AND topic_id > 0 AND account_id IS NOT DISTINCT FROM :owner
-      AND last_message_id < newest_message_id ORDER BY scanned_at NULLS FIRST, topic_id
+      AND (last_message_id < newest_message_id OR reread_at < reread_to)
+    ORDER BY scanned_at NULLS FIRST, topic_id
 """)
 
 
@@ -55,6 +57,8 @@ async def keep_topics(database: Database, forum: Source, topics: Sequence[Topic]
             last_message_id=row.last_message_id,
             newest_message_id=row.newest_message_id,
             position=start_of(row.last_message_id),
+            reread_at=row.reread_at,
+            reread_to=row.reread_to,
         )
         for row in rows
     ]

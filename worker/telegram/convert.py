@@ -12,14 +12,15 @@ from worker.telegram.photos import to_photo
 
 
 def clean(text: str | None) -> str:
-    """Text as PostgreSQL can keep it: it knows every character but one."""
-    return (text or "").replace("\0", "\ufffd")
+    """Text as PostgreSQL can keep it: it knows every character but one, and no half of a pair."""
+    whole = (text or "").replace("\0", "\ufffd")
+    return whole if whole.isascii() else whole.encode(errors="replace").decode()
 
 
 def to_me(user: Any) -> Me:
     """The account itself."""
     name = clean(" ".join(part for part in (user.first_name, user.last_name) if part))
-    return Me(user.id, name, user.username, is_premium=bool(user.premium))
+    return Me(user.id, name, user.username and clean(user.username), is_premium=bool(user.premium))
 
 
 def to_channel(chat: Any) -> ChannelInfo | None:
@@ -32,7 +33,7 @@ def to_channel(chat: Any) -> ChannelInfo | None:
     return ChannelInfo(
         ref=ChannelRef(chat.id, chat.access_hash),
         title=clean(chat.title),
-        username=chat.username,
+        username=chat.username and clean(chat.username),
         kind=kind,
         is_protected=bool(chat.noforwards),
         can_post=can_post,

@@ -30,11 +30,14 @@ _BLOCK = 1024 * 1024
 def target_names(names: Sequence[str]) -> list[str]:
     """The names that files get on disk: harmless, and each once."""
     taken: set[str] = set()
+    next_number: dict[str, int] = {}
     result = []
     for name in map(clean_file_name, names):
-        chosen, number = name, 2
+        chosen, folded = name, name.casefold()
+        number = next_number.get(folded, 2)
         while chosen.casefold() in taken:
             chosen, number = f"{number} {name}", number + 1
+        next_number[folded] = number
         taken.add(chosen.casefold())
         result.append(chosen)
     return result

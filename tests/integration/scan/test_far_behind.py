@@ -40,3 +40,28 @@ async def test_what_changes_after_that_is_told_again(world, run, sets):
     assert (state, reason) == ("skipped", "its messages are gone from their channel"), (
         "far below what is read again"
     )
+
+
+async def test_w4_a_file_swapped_by_an_edit_that_was_not_told_is_found(world, run, sets):
+    source = world.sources[0]
+    (lonely, _), (other, _) = world.make_volumes(count=2), world.make_volumes(count=2)
+    (message,) = await world.post_files(source, [lonely])
+    (decoy,) = await world.post_files(world.destination, [other])
+    await run()
+    await world.admin.fill_channel(source, 130)
+    (document,) = [
+        m["document_id"] for m in await world.admin.messages(world.destination) if m["id"] == decoy
+    ]
+    await world.admin.replace_document(source, message, document)
+    await run()
+    (row,) = await world.fetch("SELECT file_name, document_id FROM source_files WHERE NOT is_gone")
+    assert tuple(row) == (other.name, document)
+    states = {name: state for name, (state, *_) in (await sets()).items()}
+    assert states == {"volumes-1.zip": "skipped", "volumes-2.zip": "collecting"}
+    (cursor,) = await world.fetch(
+        "SELECT reread_at = reread_to AS done, reread_to FROM scan_cursors cu JOIN channels c ON c.id = cu.channel_id"
+        " WHERE c.telegram_id = $1",
+        source,
+    )
+    assert cursor["done"]
+    assert cursor["reread_to"] >= message

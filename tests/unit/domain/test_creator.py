@@ -60,3 +60,17 @@ def test_p12_tags_keep_the_marks_of_their_script():
 
 def test_p12_one_tag_in_two_unicode_forms_is_one_tag():
     assert tags_of(category=None, caption="#cafe\u0301 #caf\u00e9") == ("caf\u00e9",)
+
+
+def test_w3_a_long_row_of_digits_is_read_once():
+    assert not is_date("1" * 4000 + "x")
+    name = creator_of(topic_name=None, archive_name=f"{'1' * 40}x - kit.zip", channel_title="")
+    assert name == "1" * 40 + "x"
+
+
+def test_what_stands_in_brackets_is_left_out_up_to_the_first_that_closes():
+    assert clean_title("((a) b) Kits [new] (open") == "b) Kits (open"
+
+
+def test_a_tag_is_as_long_as_an_index_takes():
+    assert [len(tag) for tag in tags_of(category=None, caption="#" + "a" * 4000)] == [100]

@@ -11,6 +11,7 @@ from worker.store.schema.flow_control import (
     rate_limits,
 )
 from worker.store.schema.library import (
+    messages_set_aside,
     package_originals,
     previews,
     request_chunks,
@@ -37,6 +38,7 @@ __all__ = [
     "flood_wait_state",
     "host_pauses",
     "memberships",
+    "messages_set_aside",
     "metadata",
     "package_files",
     "package_originals",

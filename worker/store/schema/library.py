@@ -53,6 +53,16 @@ source_photos = Table(
     Index("source_photos_replies", "channel_id", "reply_to", postgresql_where=text("reply_to IS NOT NULL")),
 )
 
+messages_set_aside = Table(
+    "messages_set_aside",
+    metadata,
+    reference("channel_id", "channels", on_delete="CASCADE"),
+    required("message_id", Integer),
+    required("reason", Text),
+    now_column("at"),
+    PrimaryKeyConstraint("channel_id", "message_id"),
+)
+
 previews = Table(
     "previews",
     metadata,

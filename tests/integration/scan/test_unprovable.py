@@ -1,0 +1,47 @@
+"""Sets that nothing can prove whole: encrypted headers hide whether the volumes are all."""
+
+import json
+import os
+import zlib
+
+from worker_command import worker
+
+
+def _volume(path, salt):
+    """A RAR 5 volume that begins with an encryption header: all that follows is hidden."""
+    fields = bytes([4, 0, 0, 0, 15]) + salt
+    header = bytes([len(fields)]) + fields
+    path.write_bytes(
+        b"Rar!\x1a\x07\x01\x00" + zlib.crc32(header).to_bytes(4, "little") + header + os.urandom(2000)
+    )
+    return path
+
+
+async def test_f1_what_can_never_be_proven_says_so_while_it_waits_and_is_published_with_a_mark(
+    world, run, sets, tmp_path
+):
+    salt = os.urandom(16)
+    volumes = [_volume(tmp_path / f"a.part{number}.rar", salt) for number in (1, 2)]
+    await world.post_files(world.sources[0], volumes)
+    await run()
+    state, reason, _ = (await sets())["a.rar"]
+    assert state == "collecting"
+    assert reason.endswith("if no further part comes within 3d 0h, it is published as unproven")
+    world.settings["WORKER_FLEET__UNPROVEN_AFTER_SECS"] = "0"
+    await world.fetch("UPDATE archive_sets SET not_before = fleet_now()")
+    await run()
+    assert await sets() == {"a.rar": ("indexed", None, 2)}
+    (row,) = await world.fetch("SELECT marks FROM packages")
+    assert "unproven" in row["marks"]
+
+
+async def test_f4_a_set_whose_file_references_run_out_at_once_is_given_up_visibly(world, run, sets):
+    world.settings["WORKER_FLEET__MAX_ATTEMPTS"] = "1"
+    await world.post_files(world.sources[0], world.make_volumes())
+    await world.admin.add_rule("upload.getFile", "error", code=400, text="FILE_REFERENCE_INVALID", count=0)
+    await run()
+    state, reason, _ = (await sets())["volumes-1.zip"]
+    assert state == "failed"
+    assert "FILE_REFERENCE_INVALID" in reason
+    told = await worker("status", "--json", database_url=world.database_url)
+    assert any("given up" in item["why"] for item in json.loads(told.out)["sync"]["waiting"])

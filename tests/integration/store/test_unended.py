@@ -1,0 +1,107 @@
+"""A try is counted before its work: what ends the process is not begun for ever."""
+
+import uuid
+
+import asyncpg
+import pytest
+from claims import claim_next
+from source_rows import hold, open_source, posted
+
+from worker.store import metadata, proofs, sets, workers
+from worker.store.set_aside import keep_page
+
+_PACKAGE = """
+    INSERT INTO packages (content_hash, file_name, file_size, archive_type, dest_channel_id, dest_message_id, part_count,
+        metadata_attempts)
+    VALUES (sha256('one'), 'One.zip', 1, 'zip', 1, 1, 1, 1)
+"""
+
+
+@pytest.fixture
+async def raw(database, database_url):
+    source = await open_source(database, database_url)
+    names = ("a.part1.rar", "a.part2.rar", "b.part1.rar", "b.part2.rar")
+    async with database.transaction("test.page") as connection:
+        await keep_page(connection, source, [posted(n, name) for n, name in enumerate(names, start=1)])
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
+
+
+async def _next(database):
+    return await proofs.next_to_prove(database, 1, most=25, hold=1.0)
+
+
+async def test_w3_a_proof_that_never_ended_is_tried_alone_and_counted_before_it_begins(
+    database, raw, advance_fleet_time
+):
+    assert [one.unended for one in await _next(database)] == [1, 1]
+    await advance_fleet_time(2)
+    for tries in (2, 2):
+        (alone,) = await _next(database)
+        assert alone.unended == tries
+    await advance_fleet_time(2)
+    (alone,) = await _next(database)
+    assert alone.unended == 3
+    assert await proofs.look_again(database, alone, "flood", 0.0)
+    assert await raw.fetchval("SELECT unended FROM archive_sets WHERE id = $1", alone.set_id) == 0
+
+
+async def test_w3_a_set_whose_workers_all_fell_silent_is_failed_and_one_of_a_worker_that_stopped_is_not(
+    database, raw, advance_fleet_time
+):
+    await raw.execute("UPDATE archive_sets SET state = 'ready', to_prove = false, reason = NULL")
+    worker_id = uuid.uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    for _ in range(7):
+        claim = await claim_next(database, 1, worker_id)
+        await workers.stopped(database, worker_id)
+        assert await sets.release_dead_claims(database) == 1
+        await workers.heartbeat(database, worker_id, 0)
+    assert await raw.fetchval("SELECT max(unended) FROM archive_sets") == 0
+    await raw.execute("UPDATE archive_sets SET unended = 7 WHERE id = $1", claim.set_id)
+    await raw.execute(
+        "UPDATE archive_sets SET not_before = fleet_now() + interval '1 day' WHERE id <> $1", claim.set_id
+    )
+    claim = await claim_next(database, 1, worker_id)
+    await advance_fleet_time(60)
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database) == 1
+    state, reason = await raw.fetchrow("SELECT state, reason FROM archive_sets WHERE id = $1", claim.set_id)
+    assert (state, reason) == ("failed", "8 workers ended while they worked on it")
+
+
+async def test_w3_a_listing_that_never_ended_is_begun_so_often_and_no_more(database, raw):
+    await raw.execute(_PACKAGE)
+    begun = [await metadata.begin_listing(database, 1, give_up_after=3) for _ in range(4)]
+    assert begun == [True, True, False, False]
+    state, reason = await raw.fetchrow("SELECT metadata, metadata_reason FROM packages")
+    assert (state, reason) == ("failed", "its listing was begun 3 times and never ended")
+
+
+async def test_a_listing_that_had_to_wait_is_not_counted(database, raw):
+    await raw.execute(_PACKAGE)
+    for _ in range(5):
+        assert await metadata.begin_listing(database, 1, give_up_after=3)
+        await metadata.uncount_listing(database, 1)
+
+
+async def test_f1_a_set_that_nothing_can_prove_waits_so_long_and_says_so(database, raw, advance_fleet_time):
+    (one, _) = await _next(database)
+    assert not await proofs.settle_undecided(database, one, "nobody can tell", 3600.0)
+    state, reason = await raw.fetchrow("SELECT state, reason FROM archive_sets WHERE id = $1", one.set_id)
+    assert (state, reason) == ("collecting", "nobody can tell")
+    await advance_fleet_time(3601)
+    again = next(each for each in await _next(database) if each.set_id == one.set_id)
+    assert await proofs.settle_undecided(database, again, "nobody can tell", 3600.0)
+    row = await raw.fetchrow("SELECT state, reason, is_unproven FROM archive_sets WHERE id = $1", one.set_id)
+    assert tuple(row) == ("ready", None, True)
+
+
+async def test_f1_a_further_part_makes_it_wait_anew(database, raw, advance_fleet_time):
+    one = next(each for each in await _next(database) if each.name == "a.rar")
+    await proofs.settle_undecided(database, one, "nobody can tell", 3600.0)
+    await advance_fleet_time(3000)
+    async with database.transaction("test.page") as connection:
+        await keep_page(connection, await hold(database), [posted(9, "a.part3.rar")])
+    assert await raw.fetchval("SELECT undecided_since FROM archive_sets WHERE id = $1", one.set_id) is None
