@@ -6,11 +6,15 @@ import contextlib
 import fcntl
 from typing import IO, TYPE_CHECKING
 
+from sqlalchemy.engine import URL
+
+from worker.errors import UserError
 from worker.signals import undisturbed
 from worker.store.embedded.binaries import Binaries, find_binaries, reachable_for
 from worker.store.embedded.home import SITE_FOLDER, Home, make_home
 from worker.store.embedded.owner import server_owner
-from worker.store.embedded.server import DATABASE, ROLE, Server
+from worker.store.embedded.server import DATABASE, PORT, ROLE, ListensElsewhereError, Server
+from worker.store.embedded.socket_folder import SocketFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +43,7 @@ class Cluster:
         self.home = home
         self._binaries = binaries
         self._users: IO[bytes] | None = None
+        self._socket: SocketFolder | None = None
 
     @classmethod
     def below(cls, data_dir: Path, *, site_folder: Path = SITE_FOLDER) -> Cluster:
@@ -52,17 +57,42 @@ class Cluster:
             if not (self.home.data / "PG_VERSION").exists():
                 server.initialise()
             self._users = self.home.open_lock("users.lock")
+            running = self._find(server, self._users)
             fcntl.flock(self._users, fcntl.LOCK_SH)
             # Cut short, it would leave a server that comes up after everybody has gone.
             with undisturbed():
-                port = server.running_port() or server.start()
+                if not running:
+                    server.start()
             if not self.home.database_marker.exists():
-                server.make_database(port)
+                server.make_database()
                 self.home.database_marker.touch()
-        return f"postgresql://{ROLE}:{self.home.password()}@127.0.0.1:{port}/{DATABASE}"
+        self._socket = SocketFolder(self.home.data)
+        where = {"host": self._socket.name, "port": str(PORT)}
+        address = URL.create(
+            "postgresql", username=ROLE, password=self.home.password(), database=DATABASE, query=where
+        )
+        return address.render_as_string(hide_password=False)
+
+    def _find(self, server: Server, users: IO[bytes]) -> bool:
+        """Whether it runs. One that an earlier version started, on a port, goes on only for its commands."""
+        try:
+            return server.is_running()
+        except ListensElsewhereError:
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"commands of an earlier version use the database in {self.home.path}",
+                    remedy="end them, and run this again",
+                ) from None
+            server.stop()
+            return False
 
     def release(self) -> None:
         """Leave, also after an :meth:`acquire` that failed; stop the server if nobody else uses it."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         if self._users is None:
             return
         with undisturbed(), self._transition() as server, self._users as users:
