@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -17,6 +16,7 @@ from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.departure import remove_account
 from worker.fleet.key_rotation import rotate_key
+from worker.plain_text import to_json
 from worker.store import accounts as store
 from worker.store import roster
 
@@ -112,7 +112,7 @@ def list_accounts(*, as_json: bool) -> None:
         upgrade_embedded(place)
         found = asyncio.run(_on_database(place, roster.roster_accounts))
         if as_json:
-            click.echo(json.dumps([row(account) for account in found], indent=2))
+            click.echo(to_json([row(account) for account in found]))
         elif found:
             click.echo(table(found))
         else:
@@ -133,7 +133,7 @@ def show(*, named: str, as_json: bool) -> None:
         keys = secret_keys(place.settings)
         shown = asyncio.run(_on_database(place, lambda db: details(db, keys, named)))
         if as_json:
-            click.echo(json.dumps(shown, indent=2))
+            click.echo(to_json(shown))
             return
         for name, value in shown.items():
             click.echo(f"{name.replace('_', ' '):<15} {'-' if value in (None, '') else value}")

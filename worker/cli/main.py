@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from worker import __version__
+from worker.plain_text import guard_streams
 from worker.release import commit
 
 # Each command's module is imported when it is asked for: the Telegram library alone takes a second. The
@@ -115,4 +116,5 @@ def cli(ctx: click.Context, *, demo: bool, demo_state: Path | None) -> None:
 
 def main() -> None:
     """Run the command line."""
+    guard_streams()
     cli(prog_name="worker")
