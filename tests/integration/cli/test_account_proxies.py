@@ -60,7 +60,7 @@ async def test_a_proxy_s_password_is_asked_for_at_a_terminal_and_nowhere_else(pl
     ended = await place.run("add", GRACE, *with_user)
     assert (ended.code, "give --proxy-file FILE" in ended.err) == (2, True), ended
     asked = await asyncio.to_thread(
-        worker_at_a_terminal, "accounts", "add", GRACE, *with_user, answers=("hunter2",), **place.settings
+        worker_at_a_terminal, "accounts", "add", GRACE, *with_user, answers=("hunter2\n",), **place.settings
     )
     assert "Password of the proxy (127.0.0.1:1): " in asked.out
     assert "hunter2" not in asked.out

@@ -25,7 +25,8 @@ _CHECKS = [
     "disk",
     "aes",
     "7z",
-    "tools",
+    "parsers",
+    "rar",
     "secret key",
     "accounts",
 ]
