@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import threading
 from typing import IO, TYPE_CHECKING
 
 from sqlalchemy.engine import URL
 
-from worker.errors import UserError
+from worker.errors import FleetError, UserError
+from worker.log import get_logger
 from worker.signals import undisturbed
 from worker.store.embedded.binaries import Binaries, find_binaries, reachable_for
 from worker.store.embedded.home import SITE_FOLDER, Home, make_home
@@ -19,6 +21,10 @@ from worker.store.embedded.socket_folder import SocketFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+log = get_logger(__name__)
+_LOOK_SECONDS = 1.0
 
 
 @contextlib.contextmanager
@@ -44,6 +50,7 @@ class Cluster:
         self._binaries = binaries
         self._users: IO[bytes] | None = None
         self._socket: SocketFolder | None = None
+        self._leaving = threading.Event()
 
     @classmethod
     def below(cls, data_dir: Path, *, site_folder: Path = SITE_FOLDER) -> Cluster:
@@ -71,7 +78,24 @@ class Cluster:
         address = URL.create(
             "postgresql", username=ROLE, password=self.home.password(), database=DATABASE, query=where
         )
+        self._leaving.clear()
+        threading.Thread(target=self._revive, name="embedded server", daemon=True).start()
         return address.render_as_string(hide_password=False)
+
+    def _revive(self) -> None:
+        """Start the server again if it is killed, until this one leaves: its users find it where it was."""
+        while not self._leaving.wait(_LOOK_SECONDS):
+            if not Server(self.home, self._binaries).is_gone():
+                continue
+            try:
+                with self._transition() as server:
+                    # Somebody else may have been faster, or its last user has left.
+                    if not self._leaving.is_set() and not server.is_running():
+                        server.start()
+                        log.warning("database.started_again", folder=str(self.home.path))
+            except (FleetError, OSError) as error:
+                # Its orphaned backends may not have ended yet.
+                log.warning("database.not_started_again", reason=str(error))
 
     def _find(self, server: Server, users: IO[bytes]) -> bool:
         """Whether it runs. One that an earlier version started, on a port, goes on only for its commands."""
@@ -95,6 +119,7 @@ class Cluster:
             self._socket = None
         if self._users is None:
             return
+        self._leaving.set()
         with undisturbed(), self._transition() as server, self._users as users:
             self._users = None
             try:

@@ -53,6 +53,17 @@ class Server:
         self._home = home
         self._binaries = binaries
 
+    @property
+    def _pid_file(self) -> Path:
+        return self._home.data / "postmaster.pid"
+
+    def is_gone(self) -> bool:
+        """Whether no process of ours serves this home; costs nothing to ask."""
+        try:
+            return not self._is_ours(int(self._pid_file.read_text().split()[0]))
+        except (OSError, ValueError, IndexError):
+            return True
+
     def initialise(self) -> None:
         """Make the cluster, in one step as seen from outside: a killed initdb leaves nothing in its place."""
         for left_behind in self._home.path.glob("data.unfinished-*"):
@@ -72,9 +83,8 @@ class Server:
 
     def is_running(self) -> bool:
         """Whether our own server runs, once it answers."""
-        pid_file = self._home.data / "postmaster.pid"
         try:
-            lines = pid_file.read_text().splitlines()
+            lines = self._pid_file.read_text().splitlines()
             pid = int(lines[0])
         except (OSError, ValueError, IndexError):
             return False
@@ -88,7 +98,7 @@ class Server:
             replacement = self._home.path / "postmaster.pid"
             replacement.write_text("\n".join([str(_NOBODYS_PID), *lines[1:], ""]))
             self._home.owner.give(replacement)
-            replacement.replace(pid_file)
+            replacement.replace(self._pid_file)
         return False
 
     def start(self) -> None:
