@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import resource
 from pathlib import Path
 
 import click
@@ -117,4 +118,6 @@ def cli(ctx: click.Context, *, demo: bool, demo_state: Path | None) -> None:
 def main() -> None:
     """Run the command line."""
     guard_streams()
+    # It would hold the secret key and the sessions.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     cli(prog_name="worker")

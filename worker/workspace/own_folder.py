@@ -13,6 +13,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Self
 
+from worker import faults
 from worker.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class OwnFolder:
     def __init__(self, parent: Path, name: str) -> None:
         self._path = parent / name
         self._name = name
-        self._parent = os.open(parent, _FOLDER)
+        with faults.around("restored.parent"):
+            self._parent = os.open(parent, _FOLDER)
         try:
             self._folder = self._open()
         except BaseException:
@@ -36,14 +38,15 @@ class OwnFolder:
 
     @classmethod
     def make(cls, parent: Path, name: str) -> Self:
-        parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
+        with faults.around("restored.folder"), contextlib.suppress(FileExistsError):
+            parent.mkdir(parents=True, exist_ok=True)
             (parent / name).mkdir(mode=0o700)
         return cls(parent, name)
 
     def _open(self) -> int:
         try:
-            folder = os.open(self._name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._parent)
+            with faults.around("restored.own"):
+                folder = os.open(self._name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._parent)
         except NotADirectoryError:
             raise self._refused("is no folder, or a link to one") from None
         except OSError as error:
@@ -64,7 +67,8 @@ class OwnFolder:
     def open(self, name: str, flags: int) -> int:
         """Open a file in it, never by way of a link. Others may read it once it has a name outside."""
         try:
-            return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._folder)
+            with faults.around("restored.file"):
+                return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=self._folder)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise self._refused("holds a link") from error
@@ -88,18 +92,20 @@ class OwnFolder:
         """Give a file in it a name beside it, in the place of nothing."""
         folders = {"src_dir_fd": self._folder, "dst_dir_fd": self._parent}
         try:
-            os.link(name, target, **folders, follow_symlinks=False)
+            with faults.around("restored.place"):
+                os.link(name, target, **folders, follow_symlinks=False)
         except FileExistsError:
             raise
         except (OSError, NotImplementedError):
             # No such thing on this file system; a look before is the best there is then.
             if self.beside(target) is not None:
                 raise FileExistsError(target) from None
-            os.rename(name, target, **folders)  # noqa: PTH104 - from one open folder to another
+            with faults.around("restored.move"):
+                os.rename(name, target, **folders)  # noqa: PTH104 - from one open folder to another
 
     def remove(self) -> None:
         """Remove it and what is in it."""
-        with contextlib.suppress(OSError):
+        with faults.around("restored.discard"), contextlib.suppress(OSError):
             for name in os.listdir(self._folder):  # noqa: PTH208 - of an open folder
                 os.unlink(name, dir_fd=self._folder)
             os.rmdir(self._name, dir_fd=self._parent)

@@ -62,8 +62,7 @@ class RestoredFiles:
     def opened(self) -> Iterator[None]:
         """Be the only one who writes this package there; find out what is there of it."""
         try:
-            with faults.around("restored.folder"):
-                self._aside = OwnFolder.make(self._folder, self._name)
+            self._aside = OwnFolder.make(self._folder, self._name)
             lock = os.fdopen(self._aside.open(_LOCK, os.O_WRONLY | os.O_CREAT), "wb")
         except OSError as error:
             raise _no_place(error, self._folder) from error
@@ -132,8 +131,7 @@ class RestoredFiles:
             self._file.close()
 
     def _discard(self) -> None:
-        with faults.around("restored.discard"):
-            self._aside.remove()
+        self._aside.remove()
 
     def _count(self, index: int, data: bytes) -> None:
         self._end_files(index)
@@ -184,13 +182,12 @@ class RestoredFiles:
         for piece, name, target in zip(self._pieces, self._names, self.targets, strict=True):
             if self._is_placed(name, piece):
                 continue
-            with faults.around("restored.place"):
-                try:
-                    self._aside.place(piece, name)
-                except FileExistsError:
-                    raise UserError(
-                        f"{target} has appeared meanwhile", remedy="move it away and run this again"
-                    ) from None
+            try:
+                self._aside.place(piece, name)
+            except FileExistsError:
+                raise UserError(
+                    f"{target} has appeared meanwhile", remedy="move it away and run this again"
+                ) from None
         self._discard()
 
 
