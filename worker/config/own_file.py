@@ -28,7 +28,7 @@ def read_own_file(path: Path) -> str:
         if found.st_uid not in (os.geteuid(), _ROOT):
             raise UserError(
                 f"{path} belongs to another user, who could have the worker do anything",
-                remedy="name a file of your own by WORKER_CONFIG, or run: chown",
+                remedy="put one of your own in its place, or run: chown",
             )
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid)):
             raise UserError(f"{path} can be changed by other users", remedy=f"run: chmod go-w {path}")

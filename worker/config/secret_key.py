@@ -10,6 +10,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+from worker.config.own_file import read_own_file
 from worker.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def secret_keys(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     try:
         if not path.exists():
             _make(path)
-        text = path.read_text(encoding="ascii")
+        # Where others may write, one of them could have laid a key there that they know.
+        text = read_own_file(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"the secret key in {path} cannot be made or read: {error}", remedy="check who owns that folder"
