@@ -113,7 +113,7 @@ def _serve(asked: int, answering: int, driver: Driver, path: str, limits: Limits
             if what == "hold":
                 answer = json.dumps(_hold(driver, path, wanted, more)).encode()
             else:
-                answer = _read(driver, path, wanted, int(more), limits.picture_bytes)
+                answer = _read(path, wanted, int(more), limits.picture_bytes)
             answers.write(LENGTH.pack(len(answer)) + answer)
             answers.flush()
 
@@ -140,8 +140,7 @@ def _hold(driver: Driver, path: str, wanted: list[Member], seconds: float) -> bo
     return True
 
 
-def _read(driver: Driver, path: str, wanted: list[Member], number: int, limit: int) -> bytes:
-    del driver
+def _read(path: str, wanted: list[Member], number: int, limit: int) -> bytes:
     try:
         archive = rarfile.RarFile(path)
         found = _packed(archive)
