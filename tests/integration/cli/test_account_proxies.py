@@ -76,3 +76,12 @@ async def test_the_address_of_a_proxy_comes_from_one_place(place, tmp_path):
     ):
         ended = await place.run("add", GRACE, *options)
         assert (ended.code, said in ended.err) == (2, True), ended
+
+
+async def test_an_account_is_shown_without_the_key_that_its_proxy_was_sealed_with(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", GRACE, "--code-file", str(tmp_path / "code"), "--proxy", "http://127.0.0.1:1")
+    place.settings["secret_key"] = "B" * 43 + "="
+    shown = await place.run("show", "1")
+    assert shown.code == 0, shown
+    assert "proxy           unknown: a stored session does not open with this secret key" in shown.out
