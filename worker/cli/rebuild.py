@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,8 @@ from worker.cli.opening import Opened, on_database, opened, person, readable_err
 from worker.cli.strangers import other_peoples
 from worker.errors import UserError
 from worker.fleet.asking import Wish
-from worker.status.wording import count_of, plain
+from worker.plain_text import plain, to_json
+from worker.status.wording import count_of
 from worker.store.known_channels import find_channel
 from worker.store.verification import holding_channels
 
@@ -59,7 +59,7 @@ def rebuild(*, named: tuple[str, ...], accept_old: bool, as_json: bool) -> None:
         reports = [(title, _rebuild(place, number, accept_old, quiet=as_json)) for number, title in channels]
         if as_json:
             rows = [{"channel": title, **report} for title, report in reports]
-            click.echo(json.dumps({"channels": rows}, indent=2, ensure_ascii=False))
+            click.echo(to_json({"channels": rows}))
         else:
             for title, report in reports:
                 for line in _describe(title, report):

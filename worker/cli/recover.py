@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
 from worker.fleet.giving_up import end_the_rest
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
+from worker.plain_text import plain, to_json
 from worker.recovery.account import Extent
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.leftovers import look_at_leftovers
@@ -64,10 +64,10 @@ class Recovered:
             figures = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
             click.echo(f"{kind.value}: {figures or 'nothing to do'}")
         for item in self.findings.listed:
-            click.echo(f"  {item.what}: {item.outcome}")
+            click.echo(plain(f"  {item.what}: {item.outcome}"))
         for report in self.reports:
             if report.outcome not in _GOOD:
-                click.echo(f"account {report.account_id}: {report.outcome} ({report.reason})")
+                click.echo(plain(f"account {report.account_id}: {report.outcome} ({report.reason})"))
 
 
 @click.command()
@@ -115,7 +115,7 @@ def recover(
             extent = Extent(thorough=True, dry_run=dry_run, full=full, progress=counter.progress)
             recovered = asyncio.run(_recover(place, take_over, give_up, phones, extent, counter))
         if as_json:
-            click.echo(json.dumps(recovered.document(), indent=2))
+            click.echo(to_json(recovered.document()))
         else:
             recovered.print()
         raise SystemExit(recovered.exit_code)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.status.wording import count_of, plain
+from worker.plain_text import plain
+from worker.status.wording import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

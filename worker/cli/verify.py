@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +19,8 @@ from worker.cli.opening import (
 from worker.cli.strangers import other_peoples
 from worker.errors import UserError
 from worker.fleet.asking import Wish
-from worker.status.wording import count_of, plain, size
+from worker.plain_text import plain, to_json
+from worker.status.wording import count_of, size
 from worker.store.verification import HoldingChannel, holding_channels
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verify(*, sample: int | None, full: bool, as_json: bool) -> None:
         reports = [(channel, _verify(place, channel, sample, full, quiet=as_json)) for channel in channels]
         if as_json:
             rows = [{"channel": channel.title, **report} for channel, report in reports]
-            click.echo(json.dumps({"channels": rows}, indent=2, ensure_ascii=False))
+            click.echo(to_json({"channels": rows}))
         else:
             for channel, report in reports:
                 for line in _describe(channel, report):

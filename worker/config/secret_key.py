@@ -14,6 +14,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+from worker.config.own_file import read_own_file
 from worker.domain.marker_code import marker_key
 from worker.errors import UserError
 
@@ -61,7 +62,8 @@ def _read(settings: Settings, environ: Mapping[str, str]) -> tuple[list[bytes], 
     try:
         if not path.exists():
             _make(path)
-        text = path.read_text(encoding="ascii")
+        # Where others may write, one of them could have laid a key there that they know.
+        text = read_own_file(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"the secret key in {path} cannot be made or read: {error}", remedy="check who owns that folder"

@@ -41,8 +41,11 @@ def driver_dsn(address: str) -> str:
 
 
 def printable(address: str) -> str:
-    """Without the password, and without parameters, which may hold one too."""
-    return parse_address(address).set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+    """Without the password, and without parameters, which may hold one too: but for a socket's folder."""
+    url = parse_address(address)
+    folder = url.query.get("host", "") if not url.host else ""
+    query = {"host": folder} if folder else {}
+    return url.set(drivername="postgresql", query=query).render_as_string(hide_password=True)
 
 
 @dataclass(frozen=True, slots=True)

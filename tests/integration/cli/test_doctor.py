@@ -26,7 +26,8 @@ _CHECKS = [
     "disk",
     "aes",
     "7z",
-    "tools",
+    "parsers",
+    "rar",
     "secret key",
     "accounts",
 ]

@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from worker.archives.confinement import EVERYTHING
 from worker.cipher import ige
-from worker.status.health import Verdict, check_host, judge_decoders, judge_server, judge_transport
+from worker.status.health import (
+    Verdict,
+    check_host,
+    judge_confinement,
+    judge_decoders,
+    judge_server,
+    judge_tool,
+    judge_transport,
+)
 from worker.store.address import transport_to
 from worker.store.server_facts import ServerFacts
 
@@ -54,11 +63,25 @@ def test_a_wrong_clock_is_only_a_warning_because_the_fleet_uses_the_databases(lo
 
 
 async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_path):
-    disk, aes, _, tools = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
+    disk, aes, _, parsers, rar = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
     assert disk.verdict is Verdict.FAILURE
     assert "WORKER_DATA_DIR" in disk.remedy
     assert "MB/s" in aes.detail
-    assert tools.verdict is Verdict.OK
+    assert "limits" in parsers.detail
+    assert rar.verdict is Verdict.OK
+
+
+def test_what_holds_no_parser_here_is_named():
+    whole = judge_confinement(EVERYTHING)
+    assert (whole.verdict, "not in force" in whole.detail) == (Verdict.OK, False)
+    some = judge_confinement(("limits", "no core dump"))
+    assert some.verdict is Verdict.WARNING
+    assert some.detail.endswith("not in force: no capability, no file, no socket")
+
+
+def test_without_a_program_for_rar_its_packed_members_are_said_to_stay_unchecked():
+    assert "not checked" in judge_tool(None).detail
+    assert "7zz (/usr/bin/7zz)" in judge_tool("7zz (/usr/bin/7zz)").detail
 
 
 async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
