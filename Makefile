@@ -75,7 +75,7 @@ dist: install ## sdist and wheel into dist/, tried out in an environment of thei
 crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
 	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \
 	  $(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/crash
-	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m long tests/integration
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m long tests/model tests/integration
 SEEDS ?= 50
 MINUTES ?= 5
 
