@@ -162,6 +162,10 @@ class SandboxAdmin:
             "replace_document", channel_id=channel_id, message_id=message_id, document_id=document_id
         )
 
+    async def edit_caption(self, channel_id: int, message_id: int, caption: str) -> None:
+        """Edit a message so that it has this text."""
+        await self.do("edit_caption", channel_id=channel_id, message_id=message_id, caption=caption)
+
     async def delete_messages(self, channel_id: int, ids: list[int]) -> dict[str, Any]:
         """Return ``{"deleted": [ids that were there]}``."""
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
