@@ -1,7 +1,7 @@
 """An owner's patience stands in its account's row, and a clock that steps back prolongs no wait for calls.
 
 Revision ID: 0016
-Revises: 0011
+Revises: 0015
 """
 
 import runpy
@@ -10,7 +10,7 @@ from pathlib import Path
 from alembic import op
 
 revision = "0016"
-down_revision = "0011"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import BusyError
 from worker.store.packages import package_with
+from worker.store.removals import is_unsettled
 from worker.store.uploads import live_intent_for
 from worker.store.withdrawals import is_withdrawn
 
@@ -62,10 +63,16 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined |
         if not deps.settings.fleet.republish_deleted and await is_withdrawn(connection, content_hash):
             return Declined()
         intent = await live_intent_for(connection, content_hash)
+        if intent is None and await is_unsettled(connection, content_hash):
+            what = "an upload of it was given up, and it is not known yet what that left at the destination"
+            remedy = "an account that sees all of the destination looks for it"
+            raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     if intent is not None:
         fleet = deps.settings.fleet
         what = f"waiting for account {intent.account_id}, which has begun to publish the same content"
+        # A person may end what nobody can finish.
+        remedy = f"or run: worker recover --give-up {intent.set_id}" if intent.is_stuck else ""
         # As long again as it has lasted: waits double by themselves, and its end wakes whoever waits.
         wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
-        raise BusyError(what, seconds=wait)
+        raise BusyError(what, seconds=wait, remedy=remedy)
     return Cleared(content_hash)

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
+from worker.store.uploads import load
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from worker.store.database import Database
+    from worker.store.uploads import Intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +67,85 @@ async def left_of_ended(database: Database, after: Removable | None, limit: int 
         return [Removable(*row) for row in rows]
 
 
-async def own_ended(database: Database, item: Removable) -> int:
+async def own_ended(database: Database, upload_id: int) -> int:
     """Become the only one who acts for an ended upload; the fence to do it under."""
     async with database.transaction("removals.own") as connection:
         query = text(
             "UPDATE uploads SET fence = fence + 1 WHERE id = :upload AND state <> 'open' RETURNING fence"
         )
-        row = (await connection.execute(query, {"upload": item.upload_id})).one_or_none()
+        row = (await connection.execute(query, {"upload": upload_id})).one_or_none()
     if row is None:
-        raise FenceLostError(f"upload {item.upload_id} is open again")
+        raise FenceLostError(f"upload {upload_id} is open again")
     return int(row.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """An upload that was given up while nobody could see whether some of its parts had arrived."""
+
+    upload_id: int
+    content_hash: bytes
+
+
+_SEEN_WHOLE = """u.destination_id IN (
+    SELECT channel_id FROM memberships WHERE account_id = :account AND can_read AND visible_from = 0)"""
+# Both rely on uploads_abandoned.
+_UNSETTLED = """
+    FROM uploads u JOIN channels c ON c.id = u.destination_id AND c.is_destination
+    WHERE u.state = 'abandoned' AND {which}
+      AND EXISTS (SELECT FROM upload_parts p WHERE p.upload_id = u.id AND p.state = 'sending')
+"""
+_IS_UNSETTLED = text(f"SELECT 1 {_UNSETTLED.format(which='u.content_hash = :hash')} LIMIT 1")
+_MINE_TO_SETTLE = text(f"""
+    SELECT u.id, u.content_hash {_UNSETTLED.format(which=_SEEN_WHOLE)} ORDER BY u.id LIMIT 100
+""")
+
+
+async def is_unsettled(connection: AsyncConnection, content_hash: bytes) -> bool:
+    """Whether a message of this content may stand where archives go without anybody having seen it."""
+    return (await connection.execute(_IS_UNSETTLED, {"hash": content_hash})).one_or_none() is not None
+
+
+async def unsettled_for(database: Database, account_id: int) -> list[Unsettled]:
+    """What was given up unseen, and this account could look for."""
+    async with database.reading() as connection:
+        return [Unsettled(*row) for row in await connection.execute(_MINE_TO_SETTLE, {"account": account_id})]
+
+
+async def ended_intent(database: Database, upload_id: int) -> Intent:
+    """An upload that was given up, with its parts."""
+    async with database.reading() as connection:
+        return await load(connection, upload_id, "abandoned")
+
+
+async def settle_found(
+    database: Database, upload_id: int, fence: int, ordinal: int, *, message_id: int, document_id: int
+) -> None:
+    """A part of a given-up upload has arrived after all: from here on its message can be removed."""
+    values = {"upload": upload_id, "fence": fence, "ordinal": ordinal}
+    async with database.transaction("removals.found") as connection:
+        await connection.execute(
+            text("""
+                UPDATE upload_parts p SET state = 'sent', message_id = :message, document_id = :document,
+                    sent_at = fleet_now() FROM uploads u
+                WHERE u.id = p.upload_id AND u.id = :upload AND u.fence = :fence AND u.state = 'abandoned'
+                  AND p.ordinal = :ordinal
+            """),
+            {**values, "message": message_id, "document": document_id},
+        )
+
+
+async def settle_absent(database: Database, upload_id: int, fence: int) -> None:
+    """The destination was looked through: no other part of this upload has arrived, and none will."""
+    async with database.transaction("removals.absent") as connection:
+        await connection.execute(
+            text("""
+                UPDATE upload_parts p SET state = 'planned' FROM uploads u
+                WHERE u.id = p.upload_id AND u.id = :upload AND u.fence = :fence AND u.state = 'abandoned'
+                  AND p.state = 'sending'
+            """),
+            {"upload": upload_id, "fence": fence},
+        )
 
 
 async def require_removable(database: Database, item: Removable, fence: int) -> None:
