@@ -172,15 +172,18 @@ async def seconds_to_next(database: Database, account_id: int) -> float | None:
         return seconds
 
 
-# Relies on archive_sets_to_prove. A hold that nobody renews runs out, so nobody waits for the dead.
+# Relies on archive_sets_to_prove. A hold that nobody renews runs out, so nobody waits for the dead; nor for
+# what a clock wrote that has stepped back since: no hold is for an hour.
 _OTHERS_PREPARE = text("""
     SELECT EXISTS (
         SELECT FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[])) AND (
             EXISTS (SELECT FROM scan_cursors cu WHERE cu.channel_id = c.id
-                      AND cu.held_by <> :account AND cu.held_until > fleet_now())
+                      AND cu.held_by <> :account
+                      AND cu.held_until BETWEEN fleet_now() AND fleet_now() + interval '1 hour')
             OR EXISTS (SELECT FROM archive_sets s WHERE s.channel_id = c.id AND s.state = 'collecting'
-                         AND s.to_prove AND s.reason = :unchecked AND s.not_before > fleet_now())))
+                         AND s.to_prove AND s.reason = :unchecked
+                         AND s.not_before BETWEEN fleet_now() AND fleet_now() + interval '1 hour')))
 """)
 
 

@@ -304,10 +304,13 @@ async def test_whether_others_are_about_to_find_something_is_known(database, raw
     assert not await others_prepare(database, ADA, [1]), "the channel rests"
     await raw.execute("UPDATE scan_cursors SET held_until = fleet_now() - interval '1 second'")
     assert not await others_prepare(database, ADA, []), "nobody waits for the dead"
+    await raw.execute("UPDATE scan_cursors SET held_until = fleet_now() + interval '1 day'")
+    assert not await others_prepare(database, ADA, []), "nor for a clock that has stepped back"
 
 
 @pytest.mark.parametrize(
-    ("reason", "seconds", "expected"), [(UNCHECKED, 60, True), (UNCHECKED, -1, False), ("FLOOD", 60, False)]
+    ("reason", "seconds", "expected"),
+    [(UNCHECKED, 60, True), (UNCHECKED, -1, False), (UNCHECKED, 86_400, False), ("FLOOD", 60, False)],
 )
 async def test_a_set_that_is_being_proven_is_about_to_be_ready(database, raw, add, reason, seconds, expected):
     await add(2)
