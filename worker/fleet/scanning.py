@@ -10,16 +10,16 @@ from worker.flow.gap import Gap
 from worker.log import get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
+from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
 from worker.store import channels, cursors
 from worker.store.memberships import lost_reading
 from worker.store.source_files import sort_earlier
 from worker.store.topic_cursors import keep_topics
-from worker.store.visibility import note_visibility
 from worker.telegram.dialogs import read_heads
-from worker.telegram.reading import first_visible_message, topics_moved_since
+from worker.telegram.reading import topics_moved_since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from worker.domain.telegram import ChannelHead
     from worker.fleet.process import Process
@@ -49,6 +49,8 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
     await _prove_all(process, deps, found)
     sources = await _look_around(deps)
     heads = await read_heads(deps.gateway, [source.ref for source in sources])
+    if any(is_outdated(deps, source) for source in sources):
+        sources = await _ask_about(deps, [source for source in sources if is_outdated(deps, source)])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
     for source in sources:
         head = heads.get(source.ref.telegram_id)
@@ -66,14 +68,17 @@ async def _look_around(deps: Deps) -> list[Readable]:
         await channels.record_seen(deps.database, deps.account.id, await deps.gateway.channels())
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     unasked = [source for source in sources if source.visible_from is None]
+    return await _ask_about(deps, unasked) if unasked else sources
+
+
+async def _ask_about(deps: Deps, unasked: Sequence[Readable]) -> list[Readable]:
     for source in unasked:
         try:
-            first = await first_visible_message(deps.gateway, source.ref)
+            await look_how_far(deps, source.channel_id, source.ref)
         except NoAccessError as error:
             await _lose(deps, source, error.what)
-        else:
-            await note_visibility(deps.database, deps.account.id, source.channel_id, first)
-    return await cursors.readable_sources(deps.database, deps.account.id) if unasked else sources
+    sources = await cursors.readable_sources(deps.database, deps.account.id)
+    return [source for source in sources if source.visible_from is not None]
 
 
 async def _lose(deps: Deps, source: Readable, reason: str) -> None:
@@ -89,7 +94,11 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
         if source is None:
             log.debug("scan.shared", channel=readable.title)
             return
-        await _read(process, deps, readable, source, head)
+        try:
+            await _read(process, deps, readable, source, head)
+        except SightChangedError as error:
+            # Others may see what this account does not; it asks how much it sees before it reads again.
+            log.info("scan.sight_changed", channel=readable.title, reason=str(error))
         await cursors.release(deps.database, source)
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.

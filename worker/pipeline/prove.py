@@ -19,17 +19,15 @@ from worker.errors import (
     AccountUnusableError,
     FleetError,
     LeaseLostError,
-    NoAccessError,
     NotBeforeError,
     RefusedError,
     SetFailedError,
 )
 from worker.log import get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
+from worker.pipeline.sight import require_sight
 from worker.store import proofs
 from worker.store.channels import channel_ref
-from worker.store.visibility import note_visibility
-from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -138,12 +136,7 @@ async def _settle(deps: Deps, unproven: Unproven, reason: str, verdict: Verdict)
 async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Document]) -> None:
     gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
     if gone:
-        channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
-        first = await first_visible_message(deps.gateway, channel)
-        await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)
-        if min(gone) < first:
-            # To an account that came back they only look gone; from here on others are asked.
-            raise NoAccessError(f"account {deps.account.id} does not see all of {unproven.name}")
+        await require_sight(deps, unproven.channel_id, gone, unproven.name)
         await proofs.parts_are_gone(deps.database, unproven, gone)
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return

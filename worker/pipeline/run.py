@@ -27,6 +27,7 @@ from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.pipeline.sight import require_sight
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
 from worker.store.withdrawals import decline
@@ -100,13 +101,26 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
 
 async def _fetch(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:
     try:
-        return await fetch(deps, claim, nearly_done)
+        return await _fetch_seen(deps, claim, nearly_done)
     except NoAccessError as error:
         # Not the set's fault: whoever else reads the channel takes it at once, with every attempt left.
         others = await lost_reading(deps.database, deps.account.id, claim.channel_id)
         what = f"account {deps.account.id} can no longer read its channel ({error.what})"
         remedy = "" if others else "no other account reads it: join it with one"
         raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+
+
+async def _fetch_seen(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:
+    """Fetch the set; messages that this account cannot see are not gone, and left to who can see them."""
+    try:
+        return await fetch(deps, claim, nearly_done)
+    except SourceGoneError as error:
+        try:
+            await require_sight(deps, claim.channel_id, [part.message_id for part in claim.parts], claim.name)
+        except NoAccessError as unseen:
+            remedy = "let new members see its history, or log in an account that does"
+            raise NotBeforeError(unseen.what, seconds=0.0, remedy=remedy) from error
+        raise
 
 
 async def _publish(deps: Deps, claim: Claim, fetched: Fetched, nearly_done: Callable[[], None]) -> int:

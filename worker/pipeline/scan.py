@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.telegram import Message
 from worker.log import get_logger
+from worker.pipeline.sight import require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.photos import keep_photos
 from worker.store.source_files import Kept, absent_files, forget_files, keep_files
@@ -26,6 +27,7 @@ log = get_logger(__name__)
 async def scan_page(deps: Deps, source: Source) -> Source:
     """Keep the next page of messages; the source as it stands after it."""
     page = await _page(deps, source)
+    await require_same_sight(deps, source)
     if not page:
         return source.at_end()
     messages = [_in_topic(item, source.topic_id) for item in page if isinstance(item, Message)]
@@ -85,6 +87,7 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
     ever bring that change back.
     """
     changes = await changes_after(deps.gateway, source.ref, source.pts)
+    await require_same_sight(deps, source)
     if changes.is_gap:
         log.warning("scan.changes_lost", channel=source.title, remedy="files are checked when fetched")
     # What is above a channel's cursor will be paged; a forum's does not say how far each topic was read.

@@ -26,11 +26,12 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
+from worker.pipeline.sight import look_how_far
 from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
-from worker.recovery.sight import look_how_far, require_sight_of
+from worker.recovery.sight import require_sight_of
 from worker.store import open_intents
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, reads_source
@@ -89,8 +90,8 @@ async def _finish(deps: Deps, begun: Begun) -> str:
 
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
-        await require_sight_of(deps, intent)
         intent = await look_above_floor(deps, intent)
+        await require_sight_of(deps, intent)
     except NoAccessError as error:
         return await destination_closed(deps, claim, intent, error)
     if intent.reason is not None:

@@ -74,6 +74,7 @@ async def rebuild(errand: Errand) -> dict[str, Any]:
         last = page[-1]
         cursor = last.message_id if isinstance(last, Message) else last
         errand.counter.progress("messages", cursor, max(newest, cursor))
+    await require_whole_history(deps, channel_id, ref)
     rebuilding.end()
     return asdict(rebuilding.rebuilt)
 

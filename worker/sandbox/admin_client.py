@@ -170,6 +170,10 @@ class SandboxAdmin:
     async def join(self, channel_id: int, phone: str, *, admin: bool = False) -> None:
         await self.do("join", channel_id=channel_id, phone=phone, admin=admin)
 
+    async def hide_history(self, channel_id: int, *, hidden: bool = True) -> None:
+        """Whoever comes in from here on sees nothing older, or everything again."""
+        await self.do("hide_history", channel_id=channel_id, hidden=hidden)
+
     async def archive_chat(self, channel_id: int, phone: str) -> None:
         """Move the chat to the archive in this account's list."""
         await self.do("archive_chat", channel_id=channel_id, phone=phone)

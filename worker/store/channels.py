@@ -29,13 +29,18 @@ class Destination:
     title: str
 
 
-async def record_seen(database: Database, account_id: int, infos: Sequence[ChannelInfo]) -> None:
+async def record_seen(
+    database: Database, account_id: int, infos: Sequence[ChannelInfo], *, connecting: bool = False
+) -> None:
     """Keep what an account sees: the channels, that it is in them, and how it addresses them.
 
-    ``infos`` are all of its channels: it is in no other any more.
+    ``infos`` are all of its channels: it is in no other any more. ``connecting``: how much it sees of each
+    has to be asked anew, since nobody knows what has happened to it meanwhile.
     """
     async with database.transaction("channels.seen") as connection:
         await _record(connection, account_id, infos)
+        if connecting:
+            await connection.execute(_UNASKED, {"account": account_id})
         values = {"account": account_id, "seen": [info.ref.telegram_id for info in infos]}
         await connection.execute(_UNSEEN, values)
 
@@ -62,6 +67,7 @@ async def _record(connection: AsyncConnection, account_id: int, infos: Sequence[
             "kind": info.kind,
             "protected": info.is_protected,
             "can_post": info.can_post,
+            "since": info.member_since,
         }
         for statement in _SEEN:
             await connection.execute(statement, values)
@@ -83,6 +89,10 @@ _UNSEEN = text("""
     WHERE m.account_id = :account AND c.id = m.channel_id AND c.telegram_id <> ALL (CAST(:seen AS bigint[]))
       AND (m.can_read OR m.can_post)
 """)
+_UNASKED = text("UPDATE memberships SET member_since = NULL WHERE account_id = :account")
+_SAME_MEMBERSHIP = """
+    memberships.can_read AND coalesce(memberships.member_since = CAST(:since AS bigint), true)
+"""
 _SEEN_LONG_AGO = text("""
     SELECT coalesce(max(checked_at) < fleet_now() - :old * interval '1 second', true)
     FROM memberships WHERE account_id = :account
@@ -94,13 +104,14 @@ _SEEN = (
         ON CONFLICT (telegram_id) DO UPDATE SET title = excluded.title, username = excluded.username,
             kind = excluded.kind, is_protected = excluded.is_protected
     """),
-    text("""
+    text(f"""
         INSERT INTO memberships (account_id, channel_id, can_post, visible_from)
         SELECT :account, id, :can_post, CASE WHEN kind = 'channel' THEN 0 END
         FROM channels WHERE telegram_id = :telegram_id
         ON CONFLICT (account_id, channel_id) DO UPDATE SET can_read = true, can_post = excluded.can_post,
             checked_at = fleet_now(),
-            visible_from = CASE WHEN memberships.can_read THEN memberships.visible_from END
+            visible_from = CASE WHEN {_SAME_MEMBERSHIP} THEN memberships.visible_from END,
+            member_since = CASE WHEN {_SAME_MEMBERSHIP} THEN memberships.member_since END
     """),
     text("""
         INSERT INTO peers (account_id, telegram_id, access_hash) VALUES (:account, :telegram_id, :access_hash)

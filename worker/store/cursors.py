@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.errors import FenceLostError
+from worker.store.visibility import ASKED
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,7 +28,10 @@ READ_AGAIN = 100
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A source that an account may read. ``visible_from`` is the first message it sees; None: not asked."""
+    """A source that an account may read. ``visible_from`` is the first message it sees; None: not asked.
+
+    ``member_since`` is the membership that this was asked for; broadcast channels show everything to any.
+    """
 
     channel_id: int
     ref: ChannelRef
@@ -37,6 +41,7 @@ class Readable:
     last_message_id: int
     pts: int
     is_unfinished: bool
+    member_since: int | None = None
 
     @property
     def is_forum(self) -> bool:
@@ -63,6 +68,7 @@ class Source:
     pts: int
     position: int
     sees_all: bool
+    member_since: int | None
     hold_seconds: float
 
     @property
@@ -82,7 +88,8 @@ class Source:
 
 _OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
 _READABLE = text(f"""
-    SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.visible_from,
+    SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.member_since,
+        CASE WHEN {ASKED} THEN m.visible_from END AS visible_from,
         coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
         cu.id IS NULL OR EXISTS (
             SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND t.last_message_id < t.newest_message_id
@@ -105,9 +112,12 @@ _HOLD = text("""
     WHERE cu.held_by IS NULL OR cu.held_by = :account OR cu.held_until < fleet_now()
     RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts
 """)
-_KEEP_HOLD = text("""
-    UPDATE scan_cursors SET held_until = fleet_now() + :hold * interval '1 second'
-    WHERE id = :held AND held_by = :account
+# What is read counts for as much as the account sees, and for as long as that is known.
+_KEEP_HOLD = text(f"""
+    UPDATE scan_cursors cu SET held_until = fleet_now() + :hold * interval '1 second'
+    FROM memberships m JOIN channels c ON c.id = m.channel_id
+    WHERE cu.id = :held AND cu.held_by = :account AND m.account_id = :account AND m.channel_id = cu.channel_id
+      AND {ASKED} AND (m.visible_from = 0) = :sees_all AND m.member_since IS NOT DISTINCT FROM :since
 """)
 _ADVANCE = text("""
     UPDATE scan_cursors SET last_message_id = :to, messages_seen = messages_seen + :seen,
@@ -139,6 +149,7 @@ async def readable_sources(database: Database, account_id: int) -> list[Readable
                 last_message_id=row.last,
                 pts=row.pts,
                 is_unfinished=row.is_unfinished,
+                member_since=row.member_since,
             )
             for row in rows
         ]
@@ -147,8 +158,12 @@ async def readable_sources(database: Database, account_id: int) -> list[Readable
 async def hold(
     database: Database, account_id: int, readable: Readable, head: ChannelHead, seconds: float
 ) -> Source | None:
-    """Have the channel's cursor to ourselves; None if another account is reading the channel."""
-    sees_all = not readable.visible_from
+    """Have the channel's cursor to ourselves; None if another account is reading the channel.
+
+    Only who is known to see everything moves the cursor that all share.
+    """
+    assert readable.visible_from is not None, "how much is seen is asked before anything is read"
+    sees_all = readable.visible_from == 0
     async with database.transaction("cursors.hold") as connection:
         values = {
             "channel": readable.channel_id,
@@ -174,6 +189,7 @@ async def hold(
         pts=row.pts,
         position=start_of(row.last_message_id),
         sees_all=sees_all,
+        member_since=readable.member_since,
         hold_seconds=seconds,
     )
 
@@ -197,10 +213,18 @@ async def advance_cursor(connection: AsyncConnection, source: Source, to_message
 
 
 async def require_hold(connection: AsyncConnection, source: Source) -> None:
-    """Stop if another account reads the channel by now; else it stays ours for a while longer."""
-    values = {"held": source.held_id, "account": source.account_id, "hold": source.hold_seconds}
+    """Stop if another account reads the channel, or this one may see less of it; else it stays ours."""
+    values = {
+        "held": source.held_id,
+        "account": source.account_id,
+        "hold": source.hold_seconds,
+        "sees_all": source.sees_all,
+        "since": source.member_since,
+    }
     if not (await connection.execute(_KEEP_HOLD, values)).rowcount:
-        raise FenceLostError(f"another account is reading {source.title}")
+        raise FenceLostError(
+            f"another account is reading {source.title}, or this one sees less of it than it did"
+        )
 
 
 async def finish(database: Database, source: Source, to_message_id: int) -> None:

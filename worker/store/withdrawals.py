@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.store.sets import require_claim
+from worker.store.visibility import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,10 @@ class ReadableDestination:
     ref: ChannelRef
 
 
-_DESTINATIONS = text("""
-    SELECT c.id, c.title, c.telegram_id, p.access_hash, m.visible_from FROM channels c
+_DESTINATIONS = text(f"""
+    SELECT c.id, c.title, c.telegram_id, p.access_hash,
+        CASE WHEN {ASKED} THEN m.visible_from END AS visible_from
+    FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
     WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)

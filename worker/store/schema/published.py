@@ -54,6 +54,7 @@ packages = Table(
     now_column("published_at"),
     Column("indexed_at", Time),
     Column("withdrawn_at", Time),
+    flag("has_remains"),
     CheckConstraint("metadata <> 'failed' OR metadata_reason IS NOT NULL", name="failure"),
     CheckConstraint("(state = 'withdrawn') = (withdrawn_at IS NOT NULL)", name="withdrawal"),
     Index(
@@ -65,6 +66,7 @@ packages = Table(
     Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
     Index("packages_destination", "dest_channel_id", "dest_message_id"),
     Index("packages_tags", "tags", postgresql_using="gin"),
+    Index("packages_remains", "id", postgresql_where=text("has_remains")),
     Index("packages_creator", text("lower(creator)")),
 )
 
@@ -101,6 +103,17 @@ package_files = Table(
     Index(
         "package_files_path_search", "path", postgresql_using="gin", postgresql_ops={"path": "gin_trgm_ops"}
     ),
+)
+
+missing_packages = Table(
+    "missing_packages",
+    metadata,
+    reference("package_id", "packages", on_delete="CASCADE", kind=BigInteger, primary_key=True),
+    reference("channel_id", "channels", on_delete="CASCADE"),
+    required("message_id", Integer),
+    flag("is_gone"),
+    now_column("noticed_at"),
+    Index("missing_packages_channel", "channel_id", "package_id"),
 )
 
 uploads = Table(

@@ -43,6 +43,8 @@ channels = Table(
     flag("copy_mode"),
     Column("category", Text),
     now_column("created_at"),
+    Column("missing_since", Time),
+    Column("full_at", Integer),
     CheckConstraint("NOT (is_source AND is_destination)", name="role"),
     Index("channels_one_destination", "is_destination", unique=True, postgresql_where=text("is_destination")),
 )
@@ -55,6 +57,7 @@ memberships = Table(
     flag("can_read", default=True),
     flag("can_post"),
     Column("visible_from", Integer),
+    Column("member_since", BigInteger),
     now_column("checked_at"),
     PrimaryKeyConstraint("account_id", "channel_id"),
     Index("memberships_channel", "channel_id"),
@@ -75,6 +78,7 @@ scan_cursors = Table(
     Column("scanned_at", Time),
     reference("held_by", "accounts", on_delete="SET NULL", nullable=True),
     Column("held_until", Time),
+    Column("unreadable", Text),
     CheckConstraint("last_message_id >= 0", name="position"),
     UniqueConstraint(
         "channel_id",
