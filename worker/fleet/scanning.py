@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, NoAccessError
+from worker.errors import (
+    AccountUnusableError,
+    FenceLostError,
+    FleetError,
+    LeaseLostError,
+    NoAccessError,
+    RefusedError,
+)
 from worker.flow.gap import Gap
 from worker.log import get_logger
 from worker.pipeline.prove import prove_some
@@ -14,7 +21,7 @@ from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
 from worker.store import channels, cursors
 from worker.store.memberships import lost_reading
 from worker.store.source_files import sort_earlier
-from worker.store.topic_cursors import keep_topics
+from worker.store.topic_cursors import keep_topics, read_others_first, settle_unreadable
 from worker.telegram.dialogs import read_heads
 from worker.telegram.reading import topics_moved_since
 
@@ -127,10 +134,29 @@ async def _read(process: Process, deps: Deps, readable: Readable, source: Source
         topics = await topics_moved_since(deps.gateway, source.ref, source.last_message_id)
         parts = await keep_topics(deps.database, source, topics)
     for part in parts:
-        if not await _read_up(process, deps, part):
+        if part.topic_id:
+            goes_on = await _read_topic(process, deps, part)
+        else:
+            goes_on = await _read_up(process, deps, part)
+        if not goes_on:
             return
     if readable.is_forum:
         await cursors.finish(deps.database, source, head.top_message)
+
+
+async def _read_topic(process: Process, deps: Deps, topic: Source) -> bool:
+    """Like any source; but no topic stands in the way of those behind it."""
+    try:
+        return await _read_up(process, deps, topic)
+    except RefusedError as error:
+        await settle_unreadable(deps.database, topic, str(error))
+        log.warning("topic.unreadable", topic=topic.title, reason=str(error))
+        return True
+    except (LeaseLostError, AccountUnusableError, NoAccessError, SightChangedError):
+        raise
+    except Exception:
+        await read_others_first(deps.database, topic)
+        raise
 
 
 async def _read_up(process: Process, deps: Deps, source: Source) -> bool:

@@ -131,6 +131,10 @@ class SandboxAdmin:
         made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)
         return made
 
+    async def delete_topic(self, channel_id: int, topic_id: int) -> None:
+        """Delete a topic with all of its messages; who asks for them is refused."""
+        await self.do("delete_topic", channel_id=channel_id, topic_id=topic_id)
+
     async def invite_link(self, channel_id: int) -> str:
         """Return the channel's invitation link."""
         return str(await self.do("invite_link", channel_id=channel_id))

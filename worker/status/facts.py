@@ -11,6 +11,7 @@ from worker.store.channels import channel_titles
 from worker.store.governor_store import active_blocks
 from worker.store.pauses import PauseStore
 from worker.store.progress import SetUnderWay, sets_under_way
+from worker.store.topic_cursors import unreadable_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from worker.domain.calls import Block
     from worker.domain.pauses import Pause
     from worker.store.database import Database
+    from worker.store.topic_cursors import UnreadableTopic
 
 WINDOW_MINUTES = 5
 
@@ -42,6 +44,7 @@ class Facts:
     held_back: Sequence[overview.WaitingSet] = ()
     held_back_count: int = 0
     given_up: Sequence[overview.WaitingSet] = ()
+    unreadable: Sequence[UnreadableTopic] = ()
     pauses: Sequence[Pause] = ()
     channel_titles: dict[int, str] = field(default_factory=dict)
 
@@ -66,6 +69,7 @@ async def read_facts(database: Database) -> Facts:
         held_back=await overview.held_back_sets(database),
         held_back_count=await overview.count_held_back(database),
         given_up=await overview.given_up_sets(database),
+        unreadable=await unreadable_topics(database),
         pauses=pauses,
         channel_titles=await channel_titles(database, paused_channels) if paused_channels else {},
     )

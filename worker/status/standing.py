@@ -64,6 +64,7 @@ def what_waits(
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(accounts, workers),
         *_shut_out_accounts(facts, accounts),
+        *_unreadable_topics(facts),
         *_waiting_sets(facts),
     )
 
@@ -104,6 +105,13 @@ def _shut_out_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Itera
             remedy += f", or run: worker recover --take-over {item.account_id}"
         name = names.get(item.account_id, f"account {item.account_id}")
         yield Waiting("account", name, plain(f"{why} — {remedy}"), None)
+
+
+def _unreadable_topics(facts: Facts) -> Iterator[Waiting]:
+    for item in facts.unreadable:
+        yield Waiting(
+            "topic", plain(f"{item.title} in {item.channel}"), plain(f"cannot be read: {item.reason}"), None
+        )
 
 
 def _waiting_sets(facts: Facts) -> Iterator[Waiting]:

@@ -86,13 +86,17 @@ class Source:
         return replace(self, position=max(self.position, self.newest_message_id))
 
 
+# SQL: whether the cursor ``t`` has something left to read. A topic that was refused is tried again later.
+_AGAIN_HOURS = 6
+TO_READ = f"""(t.last_message_id < t.newest_message_id
+    AND (t.unreadable IS NULL OR t.scanned_at < fleet_now() - interval '{_AGAIN_HOURS} hours'))"""
 _OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
 _READABLE = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.member_since,
         CASE WHEN {ASKED} THEN m.visible_from END AS visible_from,
         coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
         cu.id IS NULL OR EXISTS (
-            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND t.last_message_id < t.newest_message_id
+            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND {TO_READ}
               AND t.account_id IS NOT DISTINCT FROM {_OWNER}) AS is_unfinished
     FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
@@ -126,7 +130,7 @@ _ADVANCE = text("""
 """)
 _FINISH = text("""
     UPDATE scan_cursors SET last_message_id = greatest(last_message_id, :to),
-        newest_message_id = greatest(last_message_id, :to), scanned_at = fleet_now()
+        newest_message_id = greatest(last_message_id, :to), scanned_at = fleet_now(), unreadable = NULL
     WHERE id = :cursor
 """)
 _RELEASE = text("""
