@@ -19,6 +19,7 @@ def upgrade() -> None:
     op.execute("ALTER TABLE channels ADD COLUMN missing_since timestamptz, ADD COLUMN full_at integer")
     op.execute("ALTER TABLE packages ADD COLUMN has_remains boolean NOT NULL DEFAULT false")
     op.execute("CREATE INDEX packages_remains ON packages (id) WHERE has_remains")
+    op.execute("CREATE INDEX uploads_package ON uploads (package_id) WHERE package_id IS NOT NULL")
     op.execute("""
         CREATE TABLE missing_packages (
             package_id bigint PRIMARY KEY REFERENCES packages (id) ON DELETE CASCADE,
@@ -33,6 +34,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("DROP TABLE missing_packages")
+    op.execute("DROP INDEX uploads_package")
     op.execute("ALTER TABLE packages DROP COLUMN has_remains")
     op.execute("ALTER TABLE channels DROP COLUMN missing_since, DROP COLUMN full_at")
     op.execute("ALTER TABLE scan_cursors DROP COLUMN unreadable")

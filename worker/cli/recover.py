@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -71,8 +71,11 @@ class Recovered:
 @click.option("--dry-run", is_flag=True, help="Say what is wrong and what would be done; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--take-over", metavar="ACCOUNT", help="Let others finish what this account has begun.")
+@click.option("--accept-missing", is_flag=True, help="What is missing at a destination is gone on purpose.")
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Only this account; repeatable.")
-def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tuple[str, ...]) -> None:
+def recover(
+    *, dry_run: bool, as_json: bool, take_over: str | None, accept_missing: bool, phones: tuple[str, ...]
+) -> None:
     """Put right what a crash left: dead claims, begun uploads, pending metadata, files.
 
     Packages are compared with the destination as well: messages that are gone, that no row knows, or that
@@ -84,11 +87,13 @@ def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tupl
       worker recover
       worker recover --dry-run --json
       worker recover --take-over +10000000001
+      worker recover --accept-missing
     """
     with readable_errors(), opened() as place:
         if not dry_run:
             upgrade_embedded(place)
-        recovered = asyncio.run(_recover(place, take_over, phones, dry_run=dry_run))
+        wanted = Extent(thorough=True, dry_run=dry_run, accept_missing=accept_missing)
+        recovered = asyncio.run(_recover(place, take_over, phones, wanted))
         if as_json:
             click.echo(json.dumps(recovered.document(), indent=2))
         else:
@@ -96,14 +101,13 @@ def recover(*, dry_run: bool, as_json: bool, take_over: str | None, phones: tupl
         raise SystemExit(recovered.exit_code)
 
 
-async def _recover(
-    place: Opened, take_over: str | None, phones: Sequence[str], *, dry_run: bool
-) -> Recovered:
+async def _recover(place: Opened, take_over: str | None, phones: Sequence[str], wanted: Extent) -> Recovered:
+    dry_run = wanted.dry_run
     async with process_at(place) as process:
         known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
-        extent = Extent(thorough=True, dry_run=dry_run, take_over=asked)
+        extent = replace(wanted, take_over=asked)
         reports = await run_fleet(process, Mode(once=True, new_work=False, recovery=extent), phones)
         for report in reports:
             findings.merge(report.findings)
@@ -133,7 +137,11 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
 
 async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
     """No account is free: one of the workers looks, between what it does anyway."""
-    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over)}
+    arguments = {
+        "dry_run": extent.dry_run,
+        "take_over": list(extent.take_over),
+        "accept_missing": extent.accept_missing,
+    }
     wish = Wish(
         kind="recover", channels=[], arguments=lambda: arguments, asked_by=person(), dry=extent.dry_run
     )

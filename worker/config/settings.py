@@ -82,6 +82,10 @@ class FleetSettings(_Table):
     busy_retry_secs: Annotated[float, Field(gt=0)] = Field(5.0, description="look again at a busy hash after")
     busy_cap_secs: Annotated[float, Field(gt=0)] = Field(300.0, description="longest wait for a busy hash")
     republish_deleted: bool = Field(False, description="publish again what a person deleted there")
+    # Telegram names no limit. Channels took no more, or lost what was oldest, from 500,000 to a million.
+    destination_messages: Positive = Field(
+        500_000, description="a destination that has come to this message is full"
+    )
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
     @model_validator(mode="after")

@@ -15,6 +15,7 @@ from worker.errors import (
     NotBeforeError,
     SetFailedError,
     SourceGoneError,
+    UserError,
 )
 from worker.log import bound, get_logger
 from worker.pipeline.claim import release_disk
@@ -133,6 +134,10 @@ async def _publish(deps: Deps, claim: Claim, fetched: Fetched, nearly_done: Call
         what = f"account {deps.account.id} may no longer post at the destination ({error.what})"
         remedy = "make it an administrator of that channel"
         raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+    except UserError as error:
+        # A person has to do something about the destination first: it is no fault of the set.
+        wait = deps.settings.fleet.retry_base_secs
+        raise NotBeforeError(error.what, seconds=wait, remedy=error.remedy) from error
     return await record(deps, claim, intent)
 
 

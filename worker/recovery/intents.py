@@ -16,8 +16,10 @@ from worker.errors import (
     FleetError,
     LeaseLostError,
     NoAccessError,
+    NotBeforeError,
     SetFailedError,
     SourceGoneError,
+    UserError,
 )
 from worker.log import get_logger
 from worker.pipeline.claim import reserve_disk
@@ -118,6 +120,9 @@ async def _send(deps: Deps, claim: Claim, intent: Intent, fetched: Fetched) -> I
         await note_no_access(deps.database, deps.account.id, intent.destination_id, still_reads=True)
         await require_posting(deps, intent)
         raise
+    except UserError as error:
+        wait = deps.settings.fleet.retry_base_secs
+        raise NotBeforeError(error.what, seconds=wait, remedy=error.remedy) from error
 
 
 async def _fit(deps: Deps, intent: Intent) -> Intent:

@@ -1,7 +1,7 @@
 """What an intent has at its destination: found by marker, written down, and removed when it is given up.
 
 This is the only place from which messages are deleted. Each deletion stands under the content's lock and the
-intent's fence, and names a message that an intent recorded and no package refers to.
+intent's fence, and names a message that an intent recorded and no published package refers to.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from worker.domain.marker import find_marker
 from worker.domain.telegram import Message
 from worker.log import get_logger
 from worker.pipeline.posting import remove
+from worker.pipeline.sight import require_sight
 from worker.store import removals, uploads
 from worker.store.channels import channel_ref
 
@@ -87,17 +88,24 @@ async def remove_sent(deps: Deps, intent: Intent) -> int:
     return len(left)
 
 
-async def remove_left_over(deps: Deps, item: Removable) -> bool:
-    """Delete one message of an upload that has ended, if it still is what was recorded; whether it was."""
+async def remove_left_over(deps: Deps, item: Removable) -> str:
+    """Delete one message of an upload that has ended, if it still is what was recorded; what came of it."""
     channel = await channel_ref(deps.database, deps.account.id, item.destination_id)
     fence = await removals.own_ended(deps.database, item)
     found = (await deps.gateway.messages(channel, [item.message_id])).get(item.message_id)
-    marker = find_marker(found.text) if found is not None else None
-    if found is not None and (marker is None or marker.content_hash != item.content_hash):
+    if found is None:
+        # Only who sees where it was may say so: nobody would look for it again.
+        await require_sight(
+            deps, item.destination_id, [item.message_id], f"what upload {item.upload_id} sent"
+        )
+        await removals.mark_deleted(deps.database, item, fence)
+        return "gone already"
+    marker = find_marker(found.text)
+    if marker is None or marker.content_hash != item.content_hash:
         log.warning("message.not_ours", message=item.message_id, upload=item.upload_id)
-        return False
+        return "not what was sent: yours to delete"
     await _remove(deps, channel, item, fence)
-    return found is not None
+    return "removed"
 
 
 async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int) -> None:

@@ -150,6 +150,10 @@ class SandboxAdmin:
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
         return gone
 
+    async def bring_back(self, channel_id: int, ids: list[int]) -> None:
+        """Show deleted messages again, as a server does that had lost sight of them."""
+        await self.do("bring_back", channel_id=channel_id, ids=ids)
+
     async def hide_from_search(self, channel_id: int, ids: list[int]) -> None:
         """Search will not find these messages; history still shows them."""
         await self.do("hide_from_search", channel_id=channel_id, ids=ids)

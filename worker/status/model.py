@@ -150,7 +150,7 @@ class PauseStatus:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that does not move, and why; ``kind`` is worker, account, topic or set."""
+    """Something that does not move, and why; ``kind`` is worker, account, destination, topic or set."""
 
     kind: str
     what: str

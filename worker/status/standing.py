@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from worker.status.model import SyncState, Waiting
 from worker.status.wording import count_of, duration, plain
+from worker.store.destinations import CHOOSE_ANOTHER, full_reason
+from worker.store.missing_packages import ACCEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +39,8 @@ def sync_state(facts: Facts, accounts: Sequence[AccountStatus], workers: Sequenc
     if facts.under_way:
         return SyncState.RUNNING
     ready = facts.counts.get("ready", 0)
+    if ready and (facts.held or facts.full):
+        return SyncState.WAITING
     to_scan = facts.scanned.of_channels - facts.scanned.channels
     if ready > facts.held_back_count or to_scan:
         return SyncState.WAITING if facts.blocks else SyncState.RUNNING
@@ -50,6 +54,8 @@ def resumes_in(facts: Facts, state: SyncState) -> float | None:
         ends = [pause.seconds_left for pause in fleet_wide or facts.pauses]
         return min((end for end in ends if end is not None), default=None)
     if state is SyncState.WAITING:
+        if facts.held or facts.full:
+            return None
         blocks = [block.seconds_left for block in facts.blocks]
         sets = [item.seconds for item in facts.held_back]
         return min([*blocks, *sets], default=None)
@@ -64,6 +70,7 @@ def what_waits(
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(accounts, workers),
         *_shut_out_accounts(facts, accounts),
+        *_closed_destinations(facts),
         *_unreadable_topics(facts),
         *_waiting_sets(facts),
     )
@@ -105,6 +112,16 @@ def _shut_out_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Itera
             remedy += f", or run: worker recover --take-over {item.account_id}"
         name = names.get(item.account_id, f"account {item.account_id}")
         yield Waiting("account", name, plain(f"{why} — {remedy}"), None)
+
+
+def _closed_destinations(facts: Facts) -> Iterator[Waiting]:
+    """Where nothing is published until a person has looked, or chosen another channel."""
+    for item in facts.held:
+        yield Waiting("destination", plain(item.title), plain(f"needs you: {item.reason} — {ACCEPT}"), None)
+    if facts.full is not None:
+        title, newest = facts.full
+        why = f"needs you: {full_reason(title, newest)} — {CHOOSE_ANOTHER}"
+        yield Waiting("destination", plain(title), plain(why), None)
 
 
 def _unreadable_topics(facts: Facts) -> Iterator[Waiting]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -18,15 +17,6 @@ if TYPE_CHECKING:
 
     from worker.domain.telegram import ChannelInfo
     from worker.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """The channel to publish to, as one account addresses it."""
-
-    channel_id: int
-    ref: ChannelRef
-    title: str
 
 
 async def record_seen(
@@ -176,37 +166,6 @@ async def count_channels_of(database: Database, account_id: int) -> int:
     async with database.reading() as connection:
         query = text("SELECT count(*) FROM memberships WHERE account_id = :account AND can_read")
         return int((await connection.execute(query, {"account": account_id})).scalar_one())
-
-
-async def has_destination(database: Database) -> bool:
-    """Whether anybody has said where archives go."""
-    async with database.reading() as connection:
-        query = text("SELECT EXISTS (SELECT FROM channels WHERE is_destination)")
-        return bool((await connection.execute(query)).scalar_one())
-
-
-async def destination_of(database: Database, account_id: int) -> Destination:
-    """Where this account publishes."""
-    async with database.reading() as connection:
-        row = (
-            await connection.execute(
-                text("""
-                    SELECT c.id, c.telegram_id, c.title, p.access_hash, m.can_post FROM channels c
-                    LEFT JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account
-                    LEFT JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
-                    WHERE c.is_destination
-                """),
-                {"account": account_id},
-            )
-        ).one_or_none()
-    if row is None:
-        raise UserError("no destination channel is set", remedy="run: worker channels destination CHANNEL")
-    if not row.can_post or row.access_hash is None:
-        raise UserError(
-            f"account {account_id} may not post in {row.title}",
-            remedy="make it an administrator of that channel",
-        )
-    return Destination(row.id, ChannelRef(row.telegram_id, row.access_hash), row.title)
 
 
 async def channel_titles(database: Database, channel_ids: list[int]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Messages that an intent recorded and no package refers to: the only ones that may ever be deleted."""
+"""Messages that an intent recorded and no published package refers to: the only ones that may be deleted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
+from worker.store.sets import wake_waiting
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -27,6 +28,7 @@ class Removable:
 _CONDITION = """
     p.state = 'sent' AND p.deleted_at IS NULL
     AND NOT EXISTS (SELECT FROM package_parts k
+                    JOIN packages s ON s.id = k.package_id AND s.state = 'published'
                     WHERE k.dest_channel_id = u.destination_id AND k.message_id = p.message_id)
 """
 _LEFT = f"""
@@ -35,9 +37,26 @@ _LEFT = f"""
     ORDER BY u.id, p.ordinal
 """
 _OF_UPLOAD = text(_LEFT.format(which="u.id = :upload"))
+# What a withdrawn package leaves is taken back with it.
 _OF_ENDED = text(
-    _LEFT.format(which="u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)") + " LIMIT :limit"
+    _LEFT.format(
+        which="""u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)
+            AND NOT EXISTS (SELECT FROM packages r WHERE r.id = u.package_id AND r.has_remains)"""
+    )
+    + " LIMIT :limit"
 )
+# Relies on uploads_package.
+_OF_PACKAGE = text(
+    _LEFT.format(
+        which="""u.state <> 'open' AND u.package_id = :package
+            AND EXISTS (SELECT FROM packages w WHERE w.id = :package AND w.state = 'withdrawn')"""
+    )
+)
+# Relies on packages_remains.
+_WITH_REMAINS = text("""
+    SELECT id, content_hash, file_name, dest_channel_id FROM packages
+    WHERE has_remains AND state = 'withdrawn' ORDER BY id LIMIT :limit
+""")
 _REMOVABLE = text(f"""
     SELECT 1 FROM uploads u JOIN upload_parts p ON p.upload_id = u.id
     WHERE u.id = :upload AND u.fence = :fence AND p.ordinal = :ordinal AND {_CONDITION}
@@ -61,6 +80,39 @@ async def left_of_ended(database: Database, after: Removable | None, limit: int 
     async with database.reading() as connection:
         rows = await connection.execute(_OF_ENDED, values)
         return [Removable(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A withdrawn package of which other messages may stand."""
+
+    package_id: int
+    content_hash: bytes
+    name: str
+    channel_id: int
+
+
+async def packages_with_remains(database: Database, limit: int = 100) -> list[Remains]:
+    """Withdrawn packages whose other messages have to be taken back, oldest first."""
+    async with database.reading() as connection:
+        return [Remains(*row) for row in await connection.execute(_WITH_REMAINS, {"limit": limit})]
+
+
+async def left_of_package(database: Database, package_id: int) -> list[Removable]:
+    """What uploads sent of this package, if it is withdrawn and as far as it may stand."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_OF_PACKAGE, {"package": package_id})
+        return [Removable(*row) for row in rows]
+
+
+async def settle_remains(database: Database, remains: Remains) -> None:
+    """Nothing is left of the package that is ours to take back; whoever waited for that goes on."""
+    async with database.transaction("removals.settle") as connection:
+        await connection.execute(
+            text("UPDATE packages SET has_remains = false WHERE id = :package"),
+            {"package": remains.package_id},
+        )
+        await wake_waiting(connection, remains.content_hash)
 
 
 async def own_ended(database: Database, item: Removable) -> int:

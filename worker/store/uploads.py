@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
+from worker.store.missing_packages import require_whole
 from worker.store.sets import require_claim
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ async def create_intent(
     }
     async with database.transaction("uploads.intent") as connection:
         await require_claim(connection, claim)
+        await require_whole(connection, destination_id)
         try:
             upload_id = (await connection.execute(_INSERT, values)).scalar_one()
         except IntegrityError as error:
@@ -151,9 +153,13 @@ async def insert_parts(connection: AsyncConnection, upload_id: int, parts: Itera
 
 
 async def mark_sending(database: Database, intent: Intent, ordinal: int) -> bool:
-    """From here on the fate of this part may be unknown; False if it was so before."""
+    """From here on the fate of this part may be unknown; False if it was so before.
+
+    Every message of an archive passes here: nothing is sent to a destination that is held up.
+    """
     async with database.transaction("uploads.sending") as connection:
         await require_intent(connection, intent)
+        await require_whole(connection, intent.destination_id)
         return await _change_state(connection, intent, ordinal, "planned", "sending")
 
 

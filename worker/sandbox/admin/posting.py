@@ -123,6 +123,11 @@ async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> 
 
 
 @command
+async def bring_back(sandbox: Sandbox, channel_id: int, ids: list[int]) -> None:
+    sandbox.ledger.messages.bring_back(channel_id, ids)
+
+
+@command
 async def hide_from_search(sandbox: Sandbox, channel_id: int, ids: list[int]) -> None:
     sandbox.ledger.messages.hide_from_search(channel_id, ids)
 
