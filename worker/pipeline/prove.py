@@ -137,7 +137,7 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
     gone = [part.message_id for part in unproven.parts if part.message_id not in documents]
     if gone:
         await require_sight(deps, unproven.channel_id, gone, unproven.name)
-        await proofs.parts_are_gone(deps.database, unproven, gone)
+        await proofs.parts_are_gone(deps.database, deps.account.id, unproven, gone)
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return
     found = _as_set(unproven.parts)

@@ -227,7 +227,7 @@ class _Pass:
             async with only_publisher(deps, part.content_hash):
                 republish = deps.settings.fleet.republish_deleted
                 withdrawn = await withdrawals.withdraw(
-                    deps.database, part, republish=republish, accepted=self._accept
+                    deps.database, deps.account.id, part, republish=republish, accepted=self._accept
                 )
                 if withdrawn is None:
                     return

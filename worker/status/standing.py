@@ -39,7 +39,7 @@ def sync_state(facts: Facts, accounts: Sequence[AccountStatus], workers: Sequenc
     if facts.under_way:
         return SyncState.RUNNING
     ready = facts.counts.get("ready", 0)
-    if ready and (facts.held or facts.full):
+    if ready and _takes_nothing(facts):
         return SyncState.WAITING
     to_scan = facts.scanned.of_channels - facts.scanned.channels
     if ready > facts.held_back_count or to_scan:
@@ -54,7 +54,7 @@ def resumes_in(facts: Facts, state: SyncState) -> float | None:
         ends = [pause.seconds_left for pause in fleet_wide or facts.pauses]
         return min((end for end in ends if end is not None), default=None)
     if state is SyncState.WAITING:
-        if facts.held or facts.full:
+        if _takes_nothing(facts):
             return None
         blocks = [block.seconds_left for block in facts.blocks]
         sets = [item.seconds for item in facts.held_back]
@@ -140,6 +140,11 @@ def _waiting_sets(facts: Facts) -> Iterator[Waiting]:
 
 def _where(item: WaitingSet) -> str:
     return plain(f"{item.name} in {item.channel}")
+
+
+def _takes_nothing(facts: Facts) -> bool:
+    """Whether the channel that archives go to waits for a person."""
+    return facts.full is not None or any(item.is_chosen for item in facts.held)
 
 
 def _is_everything(pause: Pause) -> bool:

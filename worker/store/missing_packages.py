@@ -35,11 +35,15 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class HeldDestination:
-    """A destination that lacks so many of its packages that a person has to look."""
+    """A destination that lacks so many of its packages that a person has to look.
+
+    ``is_chosen``: archives go there; others hold what was published before another one was chosen.
+    """
 
     title: str
     missing: int
     packages: int
+    is_chosen: bool = True
 
     @property
     def reason(self) -> str:
@@ -90,7 +94,7 @@ _NOTED = text("""
     WHERE m.channel_id = :channel AND m.package_id > :after ORDER BY m.package_id LIMIT :limit
 """)
 _HELD = f"""
-    SELECT c.title, {_MISSING}, {_PACKAGES} FROM channels c
+    SELECT c.title, {_MISSING}, {_PACKAGES}, c.is_destination FROM channels c
     WHERE c.missing_since IS NOT NULL AND {{which}} ORDER BY c.id
 """
 _ALL_HELD = text(_HELD.format(which="true"))
@@ -163,7 +167,10 @@ async def accept(database: Database, channel_id: int) -> None:
 async def any_noted(database: Database, channel_id: int) -> bool:
     """Whether something is missed in this channel, or was when its last pass broke off."""
     async with database.reading() as connection:
-        query = text("SELECT EXISTS (SELECT FROM missing_packages WHERE channel_id = :channel)")
+        query = text("""
+            SELECT EXISTS (SELECT FROM missing_packages WHERE channel_id = :channel)
+                OR EXISTS (SELECT FROM channels WHERE id = :channel AND missing_since IS NOT NULL)
+        """)
         return bool((await connection.execute(query, {"channel": channel_id})).scalar_one())
 
 

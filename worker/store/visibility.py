@@ -28,6 +28,13 @@ def sees_set(set_id: str) -> str:
         SELECT FROM source_files seen WHERE seen.set_id = {set_id} AND seen.message_id < m.visible_from))"""
 
 
+def sees_message(channel_id: str, message_id: str) -> str:
+    """SQL: whether ``:account`` is known to see the place of this message: to others it only looks gone."""
+    return f"""EXISTS (SELECT FROM memberships m JOIN channels c ON c.id = m.channel_id
+        WHERE m.account_id = :account AND m.channel_id = {channel_id} AND m.can_read
+          AND {ASKED} AND m.visible_from <= {message_id})"""
+
+
 _UNASKED = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read

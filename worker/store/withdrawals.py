@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.store.sets import require_claim
-from worker.store.visibility import ASKED
+from worker.store.visibility import ASKED, sees_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +70,7 @@ _WITHDRAW = text(f"""
     UPDATE packages p SET state = 'withdrawn', withdrawn_at = fleet_now(), has_remains = EXISTS ({_RECORDED})
     WHERE id = :package AND state = 'published'
       AND EXISTS (SELECT FROM package_parts WHERE package_id = :package AND message_id = :message)
+      AND {sees_message("p.dest_channel_id", ":message")}
       AND (:accepted OR NOT EXISTS (
           SELECT FROM channels WHERE id = p.dest_channel_id AND missing_since IS NOT NULL))
     RETURNING has_remains, (
@@ -134,14 +135,16 @@ class Withdrawn:
 
 
 async def withdraw(
-    database: Database, part: PublishedPart, *, republish: bool, accepted: bool = False
+    database: Database, account_id: int, part: PublishedPart, *, republish: bool, accepted: bool = False
 ) -> Withdrawn | None:
     """The package lacks this message; None if it is published anew by now, or a person has to say so.
 
+    The account says so that has looked; it must still be known to see where the message was.
     It counts for deduplication no more, and its duplicates are ready again. Called under the content's lock.
     """
     async with database.transaction("packages.withdraw") as connection:
         values = {
+            "account": account_id,
             "package": part.package_id,
             "message": part.message_id,
             "republish": republish,

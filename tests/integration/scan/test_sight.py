@@ -57,11 +57,12 @@ async def test_an_account_let_in_again_in_the_middle_of_a_page_passes_over_nothi
 ):
     await run()
     await world.admin.post_text(group, "something to read")
-    page = await world.admin.add_rule("messages.getHistory", "delay", seconds=None)
+    pages = await world.admin.add_rule("messages.getHistory", "delay", seconds=None, count=0)
     reader = world.workers.start("run", "--once", "--account", A, env=world.env())
-    await world.until_hit(page)
+    # One of the group, and one of the destination, which is looked at before anything is published.
+    await world.until_hit(pages, times=2)
     await _shut_out_for_a_while(world, group)
-    await world.admin.lift_rule(page)
+    await world.admin.lift_rule(pages)
     assert await asyncio.to_thread(world.workers.wait, reader) == {"exit": 0}
     await run("--account", B)
     rows = await world.fetch("SELECT state FROM archive_sets")
