@@ -11,6 +11,7 @@ from worker.errors import (
     FleetError,
     LeaseLostError,
     NoAccessError,
+    NotBeforeError,
     RefusedError,
 )
 from worker.flow.gap import Gap
@@ -84,6 +85,10 @@ async def _ask_about(deps: Deps, unasked: Sequence[Readable]) -> list[Readable]:
             await look_how_far(deps, source.channel_id, source.ref)
         except NoAccessError as error:
             await _lose(deps, source, error.what)
+        except NotBeforeError as error:
+            # What is known is read all the same; the others wait for the next scan.
+            log.info("scan.sight_not_asked", channel=source.title, reason=str(error))
+            break
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     return [source for source in sources if source.visible_from is not None]
 

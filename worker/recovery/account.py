@@ -12,10 +12,11 @@ from worker.recovery.left_over import remove_left_overs
 from worker.recovery.metadata import complete_pending
 from worker.recovery.reconcile import find_above_floor
 from worker.recovery.remains import take_back_remains
+from worker.recovery.seen_again import look_again
 from worker.recovery.sight import Sight
 from worker.recovery.strays import settle_strays
 from worker.recovery.take_over import take_over_stranded
-from worker.recovery.withdrawal import check_packages, look_again
+from worker.recovery.withdrawal import check_packages
 from worker.store import open_intents
 from worker.store.metadata import pending_of
 from worker.store.uploads import load

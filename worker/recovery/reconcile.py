@@ -1,7 +1,7 @@
 """What an intent has at its destination: found by marker, written down, and removed when it is given up.
 
 This is the only place from which messages are deleted. Each deletion stands under the content's lock and the
-intent's fence, and names a message that an intent recorded and no published package refers to.
+intent's fence, and names a message that an intent recorded and no package refers to.
 """
 
 from __future__ import annotations

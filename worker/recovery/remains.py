@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import AccountUnusableError, BusyError, FleetError, LeaseLostError
+from worker.errors import AccountUnusableError, BusyError, FenceLostError, FleetError, LeaseLostError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
@@ -48,6 +48,9 @@ async def take_back(deps: Deps, findings: Findings, remains: Remains) -> None:
         what = f"message {item.message_id} of {remains.name}"
         try:
             findings.note(Kind.MESSAGE, what, await remove_left_over(deps, item))
+        except FenceLostError as error:
+            is_settled = False
+            log.info("remains.not_ours", package=remains.package_id, reason=str(error))
         except (LeaseLostError, AccountUnusableError):
             raise
         except FleetError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.errors import NoAccessError, NotBeforeError
+from worker.log import get_logger
 from worker.pipeline.sight import look_how_far
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, title_of
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
     from worker.store.uploads import Intent
     from worker.store.withdrawals import ReadableDestination
+
+
+log = get_logger(__name__)
 
 
 class PartialSightError(NoAccessError):
@@ -70,6 +74,9 @@ class Sight:
                 await self.look(channel_id, ref)
             except NoAccessError:
                 await self.shut_out(channel_id)
+            except NotBeforeError as error:
+                # Nothing is concluded there meanwhile; everything else goes on.
+                log.info("sight.not_asked", channel=channel_id, reason=str(error))
 
     async def look(self, channel_id: int, ref: ChannelRef) -> int:
         """The first message that the account sees, 0: all of them; asked of Telegram anew."""

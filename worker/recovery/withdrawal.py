@@ -81,38 +81,6 @@ async def check_packages(
             await sight.shut_out(destination.channel_id)
 
 
-async def look_again(deps: Deps, findings: Findings, sight: Sight) -> None:
-    """See whether the packages that hold a destination up are there again.
-
-    Broken off as soon as too many are still missing: usually after the first answer.
-    """
-    held = await missing_packages.held_channels(deps.database)
-    for destination in await sight.destinations() if held else ():
-        if destination.channel_id in held:
-            await _look_again(deps, findings, destination)
-
-
-async def _look_again(deps: Deps, findings: Findings, destination: ReadableDestination) -> None:
-    channel_id = destination.channel_id
-    limit = most_at_once(await missing_packages.count_packages(deps.database, channel_id))
-    newest = await deps.gateway.newest_message_id(destination.ref)
-    after = still = 0
-    while noted := await missing_packages.noted(deps.database, channel_id, after, _BATCH):
-        parts = [item.part for item in noted]
-        after = parts[-1].package_id
-        wanted = {part.message_id for part in parts} | {newest, _OLDEST}
-        held = await deps.gateway.look_up(destination.ref, sorted(wanted))
-        there = [part.message_id for part in parts if part.message_id in held]
-        await missing_packages.note(deps.database, channel_id, (), there, limit=limit)
-        still += len(parts) - len(there)
-        if still > limit:
-            return
-    if await missing_packages.decide(deps.database, channel_id, limit=limit) is None:
-        await missing_packages.forget(deps.database, channel_id)
-        log.warning("destination.seen_again", channel=destination.title)
-        findings.note(Kind.PACKAGE, destination.title, "seen again: it is published to as before")
-
-
 class _Pass:
     """One look at everything that lies in a destination, and what follows from what is missing."""
 
@@ -134,6 +102,7 @@ class _Pass:
         self._accept = accept
         self._channel_id = destination.channel_id
         self._limit = 0
+        self._newest = 0
         # What a dry run keeps to itself: how much is missing, and as much of it as would be withdrawn.
         self._missed = 0
         self._last_missed = 0
@@ -142,12 +111,12 @@ class _Pass:
     async def run(self) -> None:
         database, channel_id = self._deps.database, self._channel_id
         self._limit = most_at_once(await missing_packages.count_packages(database, channel_id))
-        newest = await self._deps.gateway.newest_message_id(self._destination.ref)
+        self._newest = await self._deps.gateway.newest_message_id(self._destination.ref)
         is_noted = await missing_packages.any_noted(database, channel_id)
         last: PublishedPart | None = None
         while parts := await withdrawals.parts_after(database, channel_id, last, _BATCH):
             last = parts[-1]
-            wanted = {part.message_id for part in parts} | {newest, _OLDEST}
+            wanted = {part.message_id for part in parts} | {self._newest, _OLDEST}
             judged = judge(parts, await self._deps.gateway.look_up(self._destination.ref, sorted(wanted)))
             self._report(judged)
             missing = [
@@ -220,11 +189,20 @@ class _Pass:
         else:
             await missing_packages.forget(database, channel_id)
 
+    async def _is_still_gone(self, part: PublishedPart) -> bool:
+        """A second answer, since what stands of the package is deleted on the strength of it."""
+        ids = sorted({part.message_id, self._newest, _OLDEST})
+        held = await self._deps.gateway.look_up(self._destination.ref, ids)
+        return bool(held) and part.message_id not in held
+
     async def _withdraw(self, part: PublishedPart) -> None:
         deps, findings = self._deps, self._findings
         remains = Remains(part.package_id, part.content_hash, part.name, self._channel_id)
         try:
             async with only_publisher(deps, part.content_hash):
+                if not self._accept and not await self._is_still_gone(part):
+                    findings.note(Kind.PACKAGE, part.name, f"seen again: message {part.message_id}")
+                    return
                 republish = deps.settings.fleet.republish_deleted
                 withdrawn = await withdrawals.withdraw(
                     deps.database, deps.account.id, part, republish=republish, accepted=self._accept

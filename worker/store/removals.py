@@ -1,4 +1,8 @@
-"""Messages that an intent recorded and no published package refers to: the only ones that may be deleted."""
+"""Messages that an intent recorded and no package refers to: the only ones that may ever be deleted.
+
+A package that was withdrawn because one of its messages is gone claims the others no longer, while
+``has_remains`` says that they are being taken back.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ class Removable:
 _CONDITION = """
     p.state = 'sent' AND p.deleted_at IS NULL
     AND NOT EXISTS (SELECT FROM package_parts k
-                    JOIN packages s ON s.id = k.package_id AND s.state = 'published'
+                    JOIN packages s ON s.id = k.package_id AND NOT (s.state = 'withdrawn' AND s.has_remains)
                     WHERE k.dest_channel_id = u.destination_id AND k.message_id = p.message_id)
 """
 _LEFT = f"""
