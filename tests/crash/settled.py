@@ -10,11 +10,8 @@ from pathlib import Path
 from database_rows import Rows, read_rows, write_rows
 from loopback_telegram import Telegram
 
-from worker.clock import SystemClock
 from worker.config.settings import Settings
-from worker.fleet.governance import open_governance
-from worker.fleet.process import telegram_server
-from worker.fleet.setup import Login, log_in
+from worker.fleet.setup import log_in, open_login
 from worker.sandbox.admin_client import SandboxAdmin
 from worker.store import channels
 from worker.store.database import Database
@@ -90,8 +87,7 @@ async def log_in_to(facts: dict, database_url: str, chosen: Chosen, phones: Sequ
     async def code() -> str:
         return "12345"
 
-    async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
-        login = Login(database, Sealer(bytes(32)), telegram_server(settings), governance, 10)
+    async with open_login(settings, database, sealer=Sealer(bytes(32))) as login:
         for phone in phones:
             await log_in(login, phone, ask_code=code, ask_password=code)
         for source in chosen.sources:

@@ -11,7 +11,7 @@ ONE = ("--account", A)
 MIB = 1024 * 1024
 # What any visit leaves: the lease that keeps others from connecting the account, and which calls were made.
 CALLS = {"rate_limits", "api_activity", "call_paces"}
-LEASE = {"accounts": {"worker_id", "lease_epoch", "lease_until"}}
+LEASE = {"accounts": {"worker_id", "lease_epoch", "lease_until", "lease_seconds"}}
 ALIVE = {"workers": {"heartbeat_at", "memory_bytes"}}
 HIDE_SIGHT = """
     UPDATE memberships SET visible_from = NULL WHERE channel_id = (SELECT id FROM channels WHERE is_destination)

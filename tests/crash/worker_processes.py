@@ -46,5 +46,10 @@ class Workers:
                 if process.ppid() == fork_server().pid:
                     process.kill()
 
+    def last_words(self) -> str:
+        """The end of every log, for whoever asks why nothing came of them."""
+        ends = ((log.name, log.read_text(errors="replace").splitlines()[-40:]) for log in self.logs)
+        return "\n".join(line for name, lines in ends for line in (f"== {name}", *lines))
+
     def until_stopped(self, pid: int) -> dict[str, Any]:
         return self._processes[pid].until_stopped()

@@ -165,7 +165,14 @@ class World:
         async def answer():
             return (await self.fetch(query, *arguments))[0][0]
 
-        await until(answer)
+        await self._until(answer)
+
+    async def _until(self, condition) -> None:
+        try:
+            await until(condition)
+        except TimeoutError as error:
+            error.add_note(self.workers.last_words())
+            raise
 
     async def until_hit(self, rule: int, *, times: int = 1) -> None:
         """Wait until so many calls have met this rule of the loopback Telegram."""
@@ -173,7 +180,7 @@ class World:
         async def hits():
             return (await self.admin.rule_hits())[rule] >= times
 
-        await until(hits)
+        await self._until(hits)
 
     async def until_called(self, method: str, times: int) -> None:
         """Wait until the loopback Telegram has dealt with so many calls of this method."""
@@ -181,7 +188,7 @@ class World:
         async def calls():
             return len(await self.admin.calls(method)) >= times
 
-        await until(calls)
+        await self._until(calls)
 
     async def until_buried(self) -> None:
         """Wait until every dead worker has been silent for longer than its lease."""

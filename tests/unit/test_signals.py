@@ -7,7 +7,14 @@ import pytest
 from worker.signals import leaving_in_order, undisturbed
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
+def number(request):
+    """A signal that ends a process. A run that was started by nohup ignores one of them."""
+    before = signal.signal(request.param, signal.SIG_DFL)
+    yield request.param
+    signal.signal(request.param, before)
+
+
 def test_a_signal_that_ends_the_process_goes_through_what_has_to_be_undone(number):
     undone = []
     with pytest.raises(SystemExit) as ended, leaving_in_order():

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from worker.cli.opening import database
-from worker.clock import SystemClock
 from worker.domain.phone import masked_phone
 from worker.errors import FleetError, UserError
-from worker.fleet.governance import open_governance
-from worker.fleet.process import open_sealer, telegram_server
-from worker.fleet.setup import Login, log_in
+from worker.fleet.setup import Login, log_in, open_login
 from worker.log import redact_text
 from worker.store import accounts, proxies
 from worker.telegram.proxy import parse_proxy
@@ -39,17 +36,8 @@ async def log_in_all(
     with place.telegram():
         async with (
             database(place.address) as opened_database,
-            open_governance(opened_database, settings.rate_limits, SystemClock()) as governance,
+            open_login(settings, opened_database, tries=answers.tries, tell=click.echo) as login,
         ):
-            login = Login(
-                opened_database,
-                open_sealer(settings),
-                telegram_server(settings),
-                governance,
-                settings.telegram.call_timeout_secs,
-                tries=answers.tries,
-                tell=click.echo,
-            )
             logins = (_log_in(login, phone, answers, proxy, again=again) for phone in phones)
             ended = await asyncio.gather(*logins, return_exceptions=True)
     _report(phones, ended)

@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.clock import SystemClock
 from worker.demo.meter import Meter
 from worker.demo.proof import Ledger, read_ledger
 from worker.demo.stage import PHONES, Stage, build, post_late_part
@@ -16,10 +15,9 @@ from worker.demo.telegram import CODE, forget_telegram, open_telegram
 from worker.demo.world import demo_settings, notes_file
 from worker.errors import FleetError
 from worker.fleet.account import Mode
-from worker.fleet.governance import open_governance
-from worker.fleet.process import open_process, open_sealer, telegram_server
+from worker.fleet.process import open_process
 from worker.fleet.scheduler import run_fleet
-from worker.fleet.setup import Login, log_in
+from worker.fleet.setup import log_in, open_login
 from worker.log import get_logger
 from worker.status.wording import plain
 from worker.store import channels
@@ -181,14 +179,12 @@ async def _tell_why(process: Process, told: str) -> str:
 async def log_in_all(settings: Settings, database: Database, stage: Stage) -> None:
     """Log in the accounts that are not logged in yet, and name the channels."""
     known = {account.phone for account in await ready_accounts(database)}
-    server, sealer = telegram_server(settings), open_sealer(settings)
 
     async def code() -> str:
         return CODE
 
     missing = [phone for phone in PHONES if phone not in known]
-    async with open_governance(database, settings.rate_limits, SystemClock()) as governance:
-        login = Login(database, sealer, server, governance, settings.telegram.call_timeout_secs)
+    async with open_login(settings, database) as login:
         await asyncio.gather(*(log_in(login, phone, ask_code=code, ask_password=code) for phone in missing))
     for source in stage.sources:
         await channels.make_source(database, source)

@@ -98,6 +98,7 @@ async def connected(
                 run_id=run_id,
                 gateway=gateway,
                 locks=lease.locks,
+                silence=process.silence,
                 trust=lease,
                 lanes=process.lanes,
                 workspace=process.workspace,

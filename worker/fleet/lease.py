@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, LeaseLostError, RetryableError
 from worker.log import get_logger
 from worker.store.account_locks import AccountLocks
-from worker.store.leases import Tenure, begin_tenure, end_tenure
+from worker.store.leases import Tenure, end_tenure
+from worker.store.silence import Silence
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -41,6 +41,7 @@ class Lease:
         self.locks = locks
         self._clock = clock
         self._settings = settings
+        self.tenure = tenure
         self._account_id = tenure.account_id
         self._trusted_until = since + settings.lease_secs
         self._lost = ""
@@ -139,6 +140,16 @@ def tell_the_log(what: str) -> None:
     log.info("worker.waits", what=what)
 
 
+def silence_of(database: Database, clock: Clock, settings: LeaseSettings) -> Silence:
+    """What this process will know of how long other owners have been silent."""
+    return Silence(database, clock, patience=patience_of(settings), look_every=settings.heartbeat_secs)
+
+
+def patience_of(settings: LeaseSettings) -> float:
+    """A silent owner's last connections go down this long after its last heartbeat at the latest."""
+    return settings.lease_secs + settings.disconnect_secs
+
+
 @contextlib.asynccontextmanager
 async def lease_account(
     database: Database,
@@ -147,35 +158,41 @@ async def lease_account(
     account_id: int,
     worker_id: UUID,
     tell: Callable[[str], None] = tell_the_log,
+    silence: Silence | None = None,
 ) -> AsyncIterator[Lease | None]:
     """Own the account for the length of the block; None if another worker owns it.
 
-    ``tell`` hears in one line of a wait, which is longer than a person would watch without a word.
+    ``tell`` hears in one line of a wait, which is longer than a person would watch without a word. As far as
+    the process has seen its owner be silent before, by ``silence``, the wait is over.
     """
-    locks = await AccountLocks.open(database.address, account_id, answer_within=settings.lease_secs / 2)
-    try:
-        if not await locks.take():
-            yield None
-            return
-        since = clock.monotonic()
-        # A silent owner's last connections go down this long after its trusted time at the latest.
-        seconds = settings.lease_secs + settings.disconnect_secs
-        tenure, remaining = await begin_tenure(database, account_id, worker_id, seconds)
-        locks.serve(tenure)
-        lease = Lease(locks, clock, settings, tenure, since=since)
+    silence = silence or silence_of(database, clock, settings)
+
+    def tell_of_the_wait(seconds: float) -> None:
+        tell(
+            f"account {account_id}: its last worker ended without a word;"
+            f" waiting {seconds} s at most, until its connections are surely closed"
+        )
+
+    while (seen := await silence.outwait(account_id, worker_id, tell_of_the_wait)) is not None:
+        locks = await AccountLocks.open(database.address, account_id, answer_within=settings.lease_secs / 2)
         try:
-            async with lease:
-                if remaining:
-                    tell(
-                        f"account {account_id}: its last worker ended without a word;"
-                        f" waiting {math.ceil(remaining)} s at most, until its connections are surely closed"
-                    )
-                    await clock.sleep(remaining)
-                yield lease
+            if not await locks.take(seen):
+                break
+            since = clock.monotonic()
+            tenure = await locks.begin(seen, worker_id, patience_of(settings))
+            if tenure is None:
+                # Somebody came and went between the look and the lock: that one may have to be waited for.
+                continue
+            lease = Lease(locks, clock, settings, tenure, since=since)
+            try:
+                async with lease:
+                    yield lease
+            finally:
+                await _end(database, lease, tenure)
+            return
         finally:
-            await _end(database, lease, tenure)
-    finally:
-        await locks.close()
+            await locks.close()
+    yield None
 
 
 async def _end(database: Database, lease: Lease, tenure: Tenure) -> None:

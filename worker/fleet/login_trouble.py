@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.errors import FleetError, NotBeforeError, RetryableError, UserError
+from worker.errors import FleetError, LeaseLostError, NotBeforeError, RetryableError, UserError
 
 _MINUTE, _HOUR = 60, 3600
 _WRONG = (
@@ -87,6 +87,23 @@ def explain(account_id: int, error: FleetError) -> FleetError:
         if text in error.what:
             return UserError(what, remedy=remedy.format(account=account_id))
     return UserError(error.what, remedy=f"begin anew: worker accounts login {account_id} --again")
+
+
+def in_use(account_id: int) -> UserError:
+    """Somebody owns the account that is to be logged in."""
+    return UserError(
+        f"account {account_id} is in use by a worker, or by another login",
+        remedy=f"let that login end, or have the worker let go of it: worker accounts disable"
+        f" {account_id}; then run: worker accounts login {account_id} --again",
+    )
+
+
+def interrupted(account_id: int, error: LeaseLostError) -> RetryableError:
+    """The account was lost to the login, whose connection was cut; what it had begun is kept."""
+    return RetryableError(
+        f"the login of account {account_id} had to end: {error.what}",
+        remedy=f"is PostgreSQL running? then go on with: worker accounts login {account_id}",
+    )
 
 
 def spoken(seconds: float) -> str:

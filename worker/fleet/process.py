@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import psutil
-
-from worker import __version__
 from worker.archives.nursery import Nursery
 from worker.clock import Clock, SystemClock
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.bell import Bell
 from worker.fleet.governance import Governance, open_governance
-from worker.fleet.lease import lease_account, tell_the_log
+from worker.fleet.lease import lease_account, silence_of, tell_the_log
 from worker.fleet.operations import Desk
+from worker.fleet.presence import own_memory, signed_on
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
     from worker.config.settings import Settings
     from worker.fleet.lease import Lease
     from worker.store.database import Database
+    from worker.store.silence import Silence
 
 log = get_logger(__name__)
 
@@ -56,6 +53,8 @@ class Process:
     pauses: PauseStore
     governance: Governance
     clock: Clock
+    # What was seen of the owners of accounts, so that nobody is waited for twice.
+    silence: Silence
     # Hears in words why nothing happens for a while.
     tell: Callable[[str], None] = tell_the_log
     # Whether it takes its share of whatever accounts there are.
@@ -74,7 +73,8 @@ class Process:
     def lease(self, account_id: int) -> contextlib.AbstractAsyncContextManager[Lease | None]:
         """Own the account for the length of the block; None if another worker owns it."""
         return lease_account(
-            self.database, self.clock, self.settings.lease, account_id, self.worker_id, self.tell
+            *(self.database, self.clock, self.settings.lease, account_id, self.worker_id),
+            *(self.tell, self.silence),
         )
 
     def stop(self) -> None:
@@ -135,40 +135,23 @@ async def open_process(
             pauses=PauseStore(database),
             governance=governance,
             clock=clock,
+            silence=silence_of(database, clock, settings.lease),
             tell=tell,
         )
-        await workers.register(
-            database,
-            process.worker_id,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            version=__version__,
+        async with signed_on(
+            *(database, worker_id, clock),
+            every=settings.lease.heartbeat_secs,
             address=settings.telegram.bind_address,
-        )
-        beating = asyncio.create_task(_beat(process), name="worker heartbeat")
-        try:
-            yield process
-        finally:
-            beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beating
-            process.desk.sign_off()
-            await process.workspace.close()
-            await workers.stopped(database, process.worker_id)
+            say_alive=lambda: say_alive(process),
+        ):
+            try:
+                yield process
+            finally:
+                process.desk.sign_off()
+                await process.workspace.close()
 
 
 async def say_alive(process: Process) -> None:
     """Tell the fleet that this process lives, and whether other workers have to share with it."""
-    memory = psutil.Process().memory_info().rss
     sharing = process.shares_accounts and not process.stopping.is_set()
-    await workers.heartbeat(process.database, process.worker_id, memory, shares_accounts=sharing)
-
-
-async def _beat(process: Process) -> None:
-    while True:
-        try:
-            await say_alive(process)
-        except Exception:
-            # A silent worker is taken for dead: the heartbeat outlives whatever befalls one beat.
-            log.exception("worker.heartbeat_failed")
-        await process.clock.sleep(process.settings.lease.heartbeat_secs)
+    await workers.heartbeat(process.database, process.worker_id, own_memory(), shares_accounts=sharing)

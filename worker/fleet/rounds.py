@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worker.fleet.ready_sets import ReadySets
 from worker.fleet.scanning import scan_all
+from worker.flow.backoff import Backoff
 from worker.flow.handling import SourceClosedError
 from worker.flow.runner import Runner
 from worker.log import get_logger
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 _JITTER = 0.1
 _SHORTEST_REST_SECONDS = 1.0
+# A scan that failed is repeated long before the next cycle: whatever woke it is not announced again.
+_SCAN_AGAIN = Backoff(first=1.0)
 
 
 class Rounds:
@@ -38,6 +41,7 @@ class Rounds:
         # The ring since the last scan began: what was posted while it ran is read by another one.
         self._ring = process.wake.next_ring()
         self._scanning = False
+        self._failed_scans = 0
         self._told: str | None = None
         self._looked_at = float("-inf")
 
@@ -92,13 +96,22 @@ class Rounds:
                 await self._ring.within(left)
             self._ring = self._process.wake.next_ring()
             self._scanning = True
-            await scan_all(self._process, self._deps, found)
-            # Accounts that were started together need not come back together.
-            spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret
-            self._scan_at = self._process.clock.monotonic() + spread * self._deps.settings.fleet.cycle_secs
+            all_read = await scan_all(self._process, self._deps, found)
+            self._scan_at = self._process.clock.monotonic() + self._pause_after(all_read=all_read)
             self._scanning = False
             if self._once:
                 return
+
+    def _pause_after(self, *, all_read: bool) -> float:
+        """Seconds until the next scan, if nothing wakes it before."""
+        # Accounts that were started together need not come back together.
+        cycle = random.uniform(1 - _JITTER, 1 + _JITTER) * self._deps.settings.fleet.cycle_secs  # noqa: S311 - no secret
+        if all_read:
+            self._failed_scans = 0
+            return cycle
+        pause = _SCAN_AGAIN.delay(self._failed_scans, random.random())  # noqa: S311 - no secret
+        self._failed_scans += 1
+        return min(pause, cycle)
 
     def _until_scan(self) -> float:
         return max(0.0, self._scan_at - self._process.clock.monotonic())

@@ -39,21 +39,24 @@ log = get_logger(__name__)
 _LIST_AGAIN_SECONDS = 600.0
 
 
-async def scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> None:
+async def scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> bool:
     """Read what moved in every source, and ask the bytes of each set that looks complete.
 
     ``found`` is called when there may be something to claim. A wait that Telegram asks for here holds up
-    nothing else: the next scan begins where this one stopped.
+    nothing else: the next scan begins where this one stopped. False if something failed that another scan
+    may read.
     """
     try:
-        await _scan_all(process, deps, found)
+        return await _scan_all(process, deps, found)
     except (LeaseLostError, AccountUnusableError):
         raise
     except FleetError as error:
         log.warning("scan.stopped", reason=str(error))
+        return False
 
 
-async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> None:
+async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> bool:
+    all_read = True
     await _prove_all(process, deps, found)
     sources = await _look_around(deps)
     heads = await read_heads(deps.gateway, [source.ref for source in sources])
@@ -66,8 +69,9 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
             await _lose(deps, source, "it is not among the account's chats")
         elif source.has_moved(head):
             async with between_channels:
-                await _scan_source(process, deps, source, head)
+                all_read &= await _scan_source(process, deps, source, head)
             await _prove_all(process, deps, found)
+    return all_read
 
 
 async def _look_around(deps: Deps) -> list[Readable]:
@@ -98,19 +102,21 @@ async def _lose(deps: Deps, source: Readable, reason: str) -> None:
     log.warning("channel.lost", channel=source.title, reason=reason, other_readers=others)
 
 
-async def _scan_source(process: Process, deps: Deps, readable: Readable, head: ChannelHead) -> None:
+async def _scan_source(process: Process, deps: Deps, readable: Readable, head: ChannelHead) -> bool:
+    """Read one source; false if that failed for a reason that may pass."""
     try:
         await sort_earlier(deps.database, readable.channel_id)
         hold_seconds = deps.settings.lease.lease_secs
         source = await cursors.hold(deps.database, deps.account.id, readable, head, hold_seconds)
         if source is None:
             log.debug("scan.shared", channel=readable.title)
-            return
+            return True
         try:
             await _read(process, deps, readable, source, head)
-        except SightChangedError as error:
+        except SightChangedError:
             # Others may see what this account does not; it asks how much it sees before it reads again.
-            log.info("scan.sight_changed", channel=readable.title, reason=str(error))
+            await cursors.release(deps.database, source)
+            raise
         await cursors.release(deps.database, source)
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.
@@ -121,8 +127,11 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
         await _lose(deps, readable, error.what)
     except FleetError as error:
         log.warning("scan.failed", channel=readable.title, reason=str(error))
+        return False
     except Exception:
         log.exception("scan.broke", channel=readable.title)
+        return False
+    return True
 
 
 async def _read(process: Process, deps: Deps, readable: Readable, source: Source, head: ChannelHead) -> None:

@@ -1,44 +1,55 @@
 """Logging accounts in: what has to happen before the fleet can work with them.
 
 A login is kept, encrypted, from the moment Telegram has sent a code: whoever is interrupted goes on where it
-stopped. Neither code nor password is ever written down.
+stopped. Neither code nor password is ever written down. A login owns its account as a worker does, by a lease
+with which it ends, and says last of all, when its connection is closed, that the account may be connected.
 """
 
 from __future__ import annotations
 
 import contextlib
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.clock import SystemClock
 from worker.errors import (
     AccountUnusableError,
     FleetError,
+    LeaseLostError,
     NotBeforeError,
     PasswordNeededError,
     RefusedError,
     RetryableError,
-    UserError,
 )
-from worker.fleet.login_trouble import explain, is_expired, is_wrong
-from worker.store import accounts, channels, pending_logins
+from worker.fleet.governance import open_governance
+from worker.fleet.lease import lease_account, silence_of
+from worker.fleet.login_trouble import explain, in_use, interrupted, is_expired, is_wrong
+from worker.fleet.presence import own_memory, signed_on
+from worker.fleet.process import open_sealer, telegram_server
+from worker.store import accounts, channels, pending_logins, workers
 from worker.store.accounts import StoredSession
-from worker.store.locks import LockSession
 from worker.store.pending_logins import PendingLogin
-from worker.telegram.authorising import check_password, request_code, sign_in
+from worker.telegram.authorising import check_password, is_logged_in, request_code, sign_in
 from worker.telegram.gateway import Gateway
+from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
 
+    from worker.clock import Clock
+    from worker.config.settings import LeaseSettings, Settings
+    from worker.domain.telegram import ChannelInfo, Me
     from worker.fleet.governance import Governance
+    from worker.fleet.lease import Lease
     from worker.store.accounts import Account
     from worker.store.database import Database
     from worker.store.sealing import Sealer
+    from worker.store.silence import Silence
     from worker.telegram.client import Server
 
     Ask = Callable[[], Awaitable[str]]
-
-_LOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +61,63 @@ class Login:
     server: Server
     governance: Governance
     deadline: float
+    worker_id: uuid.UUID
+    lease_settings: LeaseSettings
+    clock: Clock
+    silence: Silence
     tries: int = 1
     tell: Callable[[str], None] = lambda _: None
+
+    def lease(self, account_id: int) -> AbstractAsyncContextManager[Lease | None]:
+        """Own the account for the length of the block; None if a worker, or another login, does."""
+        return lease_account(
+            *(self.database, self.clock, self.lease_settings, account_id, self.worker_id),
+            *(self.tell, self.silence),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What a login came to."""
+
+    session: StoredSession
+    me: Me
+    seen: list[ChannelInfo]
+
+
+@contextlib.asynccontextmanager
+async def open_login(
+    settings: Settings,
+    database: Database,
+    *,
+    sealer: Sealer | None = None,
+    tries: int = 1,
+    tell: Callable[[str], None] = lambda _: None,
+) -> AsyncIterator[Login]:
+    """What logins take, for the length of the block, in which the fleet knows of this process."""
+    clock, worker_id = SystemClock(), uuid.uuid4()
+    async with (
+        open_governance(database, settings.rate_limits, clock) as governance,
+        signed_on(
+            *(database, worker_id, clock),
+            every=settings.lease.heartbeat_secs,
+            address=settings.telegram.bind_address,
+            say_alive=lambda: workers.heartbeat(database, worker_id, own_memory()),
+        ),
+    ):
+        yield Login(
+            database,
+            sealer or open_sealer(settings),
+            telegram_server(settings),
+            governance,
+            settings.telegram.call_timeout_secs,
+            worker_id,
+            settings.lease,
+            clock,
+            silence_of(database, clock, settings.lease),
+            tries,
+            tell,
+        )
 
 
 async def log_in(
@@ -62,17 +128,21 @@ async def log_in(
     ``anew`` leaves a login that was begun before where it stands, and has another code sent.
     """
     account = await accounts.add_account(login.database, phone)
-    pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
     try:
-        async with _alone(login.database, account):
+        async with login.lease(account.id) as lease:
+            if lease is None:
+                raise in_use(account.id)
+            pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
             try:
-                await _go_on(login, account, pending, ask_code, ask_password)
+                await _go_on(login, account, lease, pending, ask_code, ask_password)
             except AccountUnusableError:
                 if pending is None:
                     raise
                 # What was begun has lapsed at Telegram, perhaps with its key.
                 login.tell("The login that was begun has lapsed.")
-                await _go_on(login, account, None, ask_code, ask_password)
+                await _go_on(login, account, lease, None, ask_code, ask_password)
+    except LeaseLostError as error:
+        raise interrupted(account.id, error) from error
     except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
         await _note_end(login, account, error)
         raise explain(account.id, error) from error
@@ -80,7 +150,12 @@ async def log_in(
 
 
 async def _go_on(
-    login: Login, account: Account, pending: PendingLogin | None, ask_code: Ask, ask_password: Ask
+    login: Login,
+    account: Account,
+    lease: Lease,
+    pending: PendingLogin | None,
+    ask_code: Ask,
+    ask_password: Ask,
 ) -> None:
     """Bring a login to its end, with the key that it was begun with; a fresh one agrees on another."""
     gateway = Gateway(
@@ -89,9 +164,13 @@ async def _go_on(
         deadline=login.deadline,
         dc_id=pending.dc_id if pending else None,
         auth_key=pending.auth_key if pending else None,
+        tether=Tether(lease.require_time, lease.require, login.lease_settings.disconnect_secs),
     )
+    lease.on_lost = gateway.abort
     async with _connected(gateway):
-        await _Steps(login, account, gateway, ask_code, ask_password).run(pending)
+        finished = await _Steps(login, account, gateway, ask_code, ask_password).run(pending)
+    await channels.record_seen(login.database, account.id, finished.seen)
+    await accounts.save_login(login.database, login.sealer, lease.tenure, finished.session, finished.me)
 
 
 async def _note_end(login: Login, account: Account, error: FleetError) -> None:
@@ -115,13 +194,21 @@ class _Steps:
         self._ask_code = ask_code
         self._ask_password = ask_password
 
-    async def run(self, pending: PendingLogin | None) -> None:
-        if pending is None or not pending.awaits_password:
-            await self._give_code(pending)
-        else:
+    async def run(self, pending: PendingLogin | None) -> _Finished:
+        try:
+            # A session may be logged in without anybody having heard of it.
+            if pending is None or not await is_logged_in(self._gateway):
+                if pending is not None and pending.awaits_password:
+                    raise AccountUnusableError("Telegram does not know this login any more")
+                await self._give_code(pending)
+        except PasswordNeededError:
+            assert pending is not None
             self._login.tell("Telegram has accepted the code; the password is missing.")
+            await self._keep(pending.code_hash, awaits_password=True)
             await self._give_password()
-        await self._finish()
+        me = await self._gateway.me()
+        seen = await self._gateway.channels()
+        return _Finished(StoredSession(*self._gateway.session), me, seen)
 
     async def _give_code(self, pending: PendingLogin | None) -> None:
         if pending is not None:
@@ -167,30 +254,6 @@ class _Steps:
                 self._login.tell(explain(self._account.id, error).what + "; try again.")
                 continue
             return
-
-    async def _finish(self) -> None:
-        me = await self._gateway.me()
-        session = StoredSession(*self._gateway.session)
-        await accounts.save_login(self._login.database, self._login.sealer, self._account.id, session, me)
-        await pending_logins.drop(self._login.database, self._account.id)
-        seen = await self._gateway.channels()
-        await channels.record_seen(self._login.database, self._account.id, seen)
-
-
-@contextlib.asynccontextmanager
-async def _alone(database: Database, account: Account) -> AsyncIterator[None]:
-    """Be the only one who logs this account in, or runs it."""
-    locks = await LockSession.open(database.address, answer_within=_LOCK_SECONDS)
-    try:
-        if not await locks.try_account(account.id):
-            raise UserError(
-                f"account {account.id} is in use by a worker, or by another login",
-                remedy=f"let that login end, or have the worker let go of it: worker accounts disable"
-                f" {account.id}; then run: worker accounts login {account.id} --again",
-            )
-        yield
-    finally:
-        await locks.close()
 
 
 @contextlib.asynccontextmanager

@@ -113,6 +113,8 @@ class Shift:
 
     async def _view(self, began: Moment | None) -> SharedOut:
         database, silent = self._process.database, self._process.settings.lease.lease_secs
+        # Whoever is silent by now need not be waited for from the beginning once its account is to be had.
+        await self._process.silence.listen()
         view = await shared_out(database, silent_seconds=silent, locked=began is not None)
         if began is None:
             return view

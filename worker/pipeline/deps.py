@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worker.store.account_locks import AccountLocks
     from worker.store.accounts import Account
     from worker.store.database import Database
+    from worker.store.silence import Silence
     from worker.telegram.gateway import Gateway
     from worker.workspace.folder import Workspace
 
@@ -81,6 +82,7 @@ class Deps:
     run_id: int | None
     gateway: Gateway
     locks: AccountLocks
+    silence: Silence
     trust: Trust
     lanes: Lanes
     workspace: Workspace

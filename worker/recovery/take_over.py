@@ -1,8 +1,9 @@
 """Finishing what another account began and cannot finish.
 
 Two accounts share no ``random_id``: a message of the first that arrives after the second has looked would
-stand there twice. So the taking account holds the other's lease as well, lets one call deadline pass in which
-whatever was under way has either arrived or never will, and only then looks.
+stand there twice. So the taking account waits until the other's owner is certainly gone, holds its lock as
+well, lets one call deadline pass in which whatever was under way has either arrived or never will, and only
+then looks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
 from worker.recovery.sight import require_sight_of
 from worker.store import open_intents, reach
-from worker.store.leases import lease_left
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,10 +45,20 @@ async def take_over_stranded(deps: Deps, findings: Findings, asked: Collection[i
 
 
 async def _take_over_from(deps: Deps, findings: Findings, account_id: int, begun: list[Begun]) -> None:
+    busy = BusyError(f"a worker runs account {account_id}", seconds=deps.settings.fleet.busy_retry_secs)
+    seen = await deps.silence.outwait(
+        account_id,
+        deps.worker_id,
+        lambda seconds: log.info("take_over.waits_for_its_owner", account=account_id, seconds=seconds),
+    )
+    if seen is None:
+        raise busy
     if not await deps.locks.try_account(account_id):
-        raise BusyError(f"a worker runs account {account_id}", seconds=deps.settings.fleet.busy_retry_secs)
+        raise busy
     try:
-        wait = await lease_left(deps.database, account_id) + deps.settings.telegram.call_timeout_secs
+        if not await deps.silence.has_not_moved(seen):
+            raise busy
+        wait = deps.settings.telegram.call_timeout_secs
         log.info("take_over.lets_calls_end", account=account_id, seconds=math.ceil(wait))
         await deps.clock.sleep(wait)
         for item in begun:

@@ -197,6 +197,10 @@ class SandboxAdmin:
         """Say whether a repeated random_id answers 500 RANDOM_ID_DUPLICATE or the original message."""
         await self.do("set_repeats", as_errors=as_errors)
 
+    async def refuse_spent_codes(self, text: str) -> None:
+        """What a login code is refused with that was used before, in place of PHONE_CODE_EXPIRED."""
+        await self.do("refuse_spent_codes", text=text)
+
     async def set_shape(self, *, rtt_ms: float = 0, mbps: float = 0, account_mbps: float = 0) -> None:
         """Latency and bandwidth of the connections made from here on; 0 is unlimited."""
         await self.do("set_shape", rtt_ms=rtt_ms, mbps=mbps, account_mbps=account_mbps)

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from worker.errors import LeaseLostError, RetryableError
 from worker.log import get_logger
-from worker.store.leases import END_SILENT_OWNER, RENEW, Tenure
+from worker.store.leases import BEGIN, END_SILENT_OWNER, RENEW, Tenure
 from worker.store.locks import LockSession
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
+    from uuid import UUID
+
+    from worker.store.leases import Seen
 
 log = get_logger(__name__)
 K = TypeVar("K", int, bytes)
@@ -44,19 +47,33 @@ class AccountLocks:
         session = await LockSession.open(address, answer_within=answer_within)
         return cls(address, session, account_id, answer_within=answer_within)
 
-    async def take(self) -> bool:
-        """Become the only process that runs the account, or learn at once that another one does.
+    async def take(self, seen: Seen) -> bool:
+        """Hold the account's lock, or learn at once that somebody else does.
 
-        An owner whose lease is over, and whose connections are down, is shut out: it is asleep or worse.
+        ``seen`` is an owner that has been silent for long enough: a session that it has left behind is ended.
         """
         if await self._session.try_account(self._account_id):
             return True
-        await self._session.end_holder(END_SILENT_OWNER, self._account_id)
+        marks = seen.marks.items()
+        await self._session.end_holder(
+            END_SILENT_OWNER,
+            self._account_id,
+            [number for number, _ in marks],
+            [mark.epoch for _, mark in marks],
+            [mark.until for _, mark in marks],
+            seen.mark.server,
+        )
         return await self._session.try_account(self._account_id)
 
-    def serve(self, tenure: Tenure) -> None:
-        """Hold the locks under this tenure from here on."""
-        self._tenure = tenure
+    async def begin(self, seen: Seen, worker_id: UUID, seconds: float) -> Tenure | None:
+        """Become the owner after the one that was seen; None if the account has had another one since."""
+        mark = seen.mark
+        last = (mark.worker_id, mark.epoch, mark.until, mark.server)
+        epoch = await self._session.begin(BEGIN, self._account_id, worker_id, seconds, *last)
+        if epoch is None:
+            return None
+        self._tenure = Tenure(self._account_id, worker_id, epoch, seconds)
+        return self._tenure
 
     @property
     def lost(self) -> asyncio.Event:

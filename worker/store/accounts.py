@@ -9,7 +9,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.domain.phone import international, looks_like_phone, masked_phone
-from worker.errors import UserError
+from worker.errors import FenceLostError, UserError
+from worker.store import pending_logins
 from worker.store.account_secrets import load_keys, save_key
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from worker.domain.telegram import Me
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
 
 
@@ -94,17 +96,24 @@ async def find_account(database: Database, named: str) -> Account:
 
 
 async def save_login(
-    database: Database, sealer: Sealer, account_id: int, session: StoredSession, me: Me
+    database: Database, sealer: Sealer, tenure: Tenure, session: StoredSession, me: Me
 ) -> None:
-    """Keep a finished login: the sealed session, who it is, and that the account can work."""
+    """Keep a finished login: the sealed session, who it is, and that the account can work.
+
+    From here on any worker connects with this session: its own connections are closed by now. Whoever has
+    lost the account writes nothing.
+    """
+    account_id = tenure.account_id
     try:
         async with database.transaction("accounts.login") as connection:
+            await _require_owner(connection, tenure)
             # The keys of other data centres were authorised by the session before.
             await connection.execute(
                 text("DELETE FROM account_keys WHERE account_id = :account"), {"account": account_id}
             )
             await save_key(connection, sealer, account_id, session.dc_id, session.auth_key, is_main=True)
             await _write_me(connection, account_id, me)
+            await pending_logins.end(connection, account_id)
             await connection.execute(
                 text("UPDATE accounts SET state = 'ready', state_reason = NULL WHERE id = :account"),
                 {"account": account_id},
@@ -114,6 +123,15 @@ async def save_login(
             "another account of the fleet is logged in as the same person",
             remedy="see: worker accounts list; remove one of the two",
         ) from error
+
+
+async def _require_owner(connection: AsyncConnection, tenure: Tenure) -> None:
+    query = text("""
+        SELECT 1 FROM accounts WHERE id = :account AND worker_id = :worker AND lease_epoch = :epoch FOR UPDATE
+    """)
+    values = {"account": tenure.account_id, "worker": tenure.worker_id, "epoch": tenure.epoch}
+    if (await connection.execute(query, values)).first() is None:
+        raise FenceLostError(f"account {tenure.account_id} has another owner by now")
 
 
 async def save_me(database: Database, account_id: int, me: Me) -> None:

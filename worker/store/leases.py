@@ -1,30 +1,74 @@
-"""Who owns an account, and until when connections of an owner may be open.
+"""Who owns an account: what its row says of that, and what changes it.
 
 The owner is whoever holds the account's advisory lock and stands in the account's row with the current epoch,
-which grows by one per owner. ``lease_until`` is when the last connection of a silent owner is certainly down.
+which grows by one per owner. ``lease_until`` is written by the server's clock, and nothing is decided by it:
+it tells people when a silent owner's connections are down, and each heartbeat changes it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.locks import account_is_locked, account_locks
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
     from uuid import UUID
+
+    from sqlalchemy import Row
 
     from worker.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """One worker's turn with an account; ``seconds`` is how far each heartbeat moves its end."""
+    """One worker's turn with an account; ``seconds`` is how long its connections may outlive a heartbeat."""
 
     account_id: int
     worker_id: UUID
     epoch: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What every heartbeat and every owner of an account changes.
+
+    Another start of the server, or another server, makes it another mark: a standby may not have received the
+    last heartbeats, and what stands there says nothing of how old it is.
+    """
+
+    worker_id: UUID | None
+    epoch: int
+    until: datetime | None
+    server: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An account's owner at one look, and every account whose lock the same session holds, this one too.
+
+    ``plausible`` is whether the row looks like that of an owner who has given a sign of life just now. Clocks
+    may be wrong: nothing is decided by it but whether to look twice.
+    """
+
+    account_id: int
+    mark: Mark
+    locked: bool
+    plausible: bool
+    marks: Mapping[int, Mark]
+    patience: Mapping[int, float | None]
+
+    def has_moved_since(self, before: Seen) -> bool:
+        """Whether a sign of life was given meanwhile; a server that started again is none."""
+        return any(
+            number in before.marks and replace(before.marks[number], server=mark.server) != mark
+            for number, mark in self.marks.items()
+        )
 
 
 # A heartbeat: runs on the connection that holds the lock, so that one answer proves both.
@@ -33,42 +77,71 @@ RENEW = """
     WHERE id = $1 AND worker_id = $2 AND lease_epoch = $3 RETURNING true
 """
 
-# A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease.
-# A session that holds the account beside one of its own, whose lease lasts, belongs to whoever takes it over.
-END_SILENT_OWNER = """
-    SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN accounts a ON a.id = $2
-    WHERE l.locktype = 'advisory' AND l.classid = $1::int::oid AND l.objid = $2::int::oid AND l.objsubid = 2
-      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND a.lease_until < fleet_now()
-      AND NOT EXISTS (
-          SELECT FROM pg_locks g JOIN accounts o ON o.id::int::oid = g.objid AND o.id <> a.id
-          WHERE g.pid = l.pid AND g.locktype = 'advisory' AND g.classid = l.classid AND g.objsubid = 2
-            AND g.database = l.database AND o.lease_until >= fleet_now())
+# A new owner, on the connection that holds the lock too; nothing if the mark is not the one that was seen.
+BEGIN = """
+    UPDATE accounts SET worker_id = $2, lease_epoch = lease_epoch + 1, lease_seconds = $3::float8,
+        lease_until = fleet_now() + $3::float8 * interval '1 second'
+    WHERE id = $1 AND worker_id IS NOT DISTINCT FROM $4::uuid AND lease_epoch = $5::bigint
+      AND lease_until IS NOT DISTINCT FROM $6::timestamptz AND pg_postmaster_start_time() = $7::timestamptz
+    RETURNING lease_epoch
 """
 
+# A stopped process keeps its connections: the server takes them for alive, whatever has become of the lease.
+# A session that holds the account beside one of its own belongs to whoever takes it over, and ends with that
+# one: no account whose lock it holds may have given a sign of life.
+END_SILENT_OWNER = f"""
+    SELECT pg_terminate_backend(l.pid, 5000) FROM {account_locks("l")}
+      AND l.objid = $1::int::oid AND pg_postmaster_start_time() = $5::timestamptz
+      AND NOT EXISTS (
+          SELECT FROM {account_locks("g")} AND g.pid = l.pid AND NOT EXISTS (
+              SELECT FROM accounts o
+              JOIN unnest($2::int[], $3::bigint[], $4::timestamptz[]) AS still (id, epoch, until)
+                ON still.id = o.id AND still.epoch = o.lease_epoch
+                   AND still.until IS NOT DISTINCT FROM o.lease_until
+              WHERE o.id::int::oid = g.objid))
+"""
 
-async def begin_tenure(
-    database: Database, account_id: int, worker_id: UUID, seconds: float
-) -> tuple[Tenure, float]:
-    """Write down the new owner; the tenure, and how long connections of the last owner may still be open.
+_LOOK = text(f"""
+    SELECT a.id, a.worker_id, a.lease_epoch, a.lease_until, pg_postmaster_start_time() AS server,
+           a.lease_seconds, {account_is_locked("a.id")} AS locked,
+           coalesce(a.lease_until BETWEEN fleet_now() AND fleet_now()
+               + coalesce(a.lease_seconds, :patience) * interval '1 second', false) AS plausible
+    FROM accounts a WHERE a.id = :account OR CAST(CAST(a.id AS int) AS oid) IN (
+        SELECT beside.objid FROM {account_locks("beside")} AND beside.pid IN (
+            SELECT l.pid FROM {account_locks("l")} AND l.objid = CAST(CAST(:account AS int) AS oid)))
+""")
+_OWNERS = text("""
+    SELECT id, worker_id, lease_epoch, lease_until, pg_postmaster_start_time() AS server
+    FROM accounts WHERE worker_id IS NOT NULL
+""")
 
-    Only called while holding the account's advisory lock.
-    """
-    async with database.transaction("accounts.lease") as connection:
-        row = (
-            await connection.execute(
-                text("""
-                    WITH old AS (SELECT id, lease_until FROM accounts WHERE id = :account FOR UPDATE)
-                    UPDATE accounts a SET worker_id = :worker, lease_epoch = a.lease_epoch + 1,
-                        lease_until = greatest(old.lease_until, fleet_now() + :seconds * interval '1 second')
-                    FROM old WHERE a.id = old.id
-                    RETURNING a.lease_epoch AS epoch,
-                        coalesce(extract(epoch FROM old.lease_until - fleet_now()), 0)::float8 AS remaining
-                """),
-                {"account": account_id, "worker": worker_id, "seconds": seconds},
-            )
-        ).one()
-    return Tenure(account_id, worker_id, row.epoch, seconds), max(0.0, float(row.remaining))
+
+async def look(database: Database, account_id: int, *, patience: float) -> Seen | None:
+    """Who owns the account; None if there is no such account. ``patience`` is for a row that names none."""
+    async with database.reading() as connection:
+        found = await connection.execute(_LOOK, {"account": account_id, "patience": patience})
+        rows = {row.id: row for row in found}
+    if account_id not in rows:
+        return None
+    own = rows[account_id]
+    return Seen(
+        account_id,
+        _mark(own),
+        locked=own.locked,
+        plausible=own.plausible,
+        marks={number: _mark(row) for number, row in rows.items()},
+        patience={number: row.lease_seconds for number, row in rows.items()},
+    )
+
+
+async def owners(database: Database) -> dict[int, Mark]:
+    """The marks of all accounts that have an owner, alive or not."""
+    async with database.reading() as connection:
+        return {row.id: _mark(row) for row in await connection.execute(_OWNERS)}
+
+
+def _mark(row: Row[tuple[object, ...]]) -> Mark:
+    return Mark(row.worker_id, row.lease_epoch, row.lease_until, row.server)
 
 
 async def end_tenure(database: Database, tenure: Tenure) -> None:
@@ -81,13 +154,3 @@ async def end_tenure(database: Database, tenure: Tenure) -> None:
             """),
             {"account": tenure.account_id, "worker": tenure.worker_id, "epoch": tenure.epoch},
         )
-
-
-async def lease_left(database: Database, account_id: int) -> float:
-    """How long connections of the last owner that ended without a word may still be open, in seconds."""
-    async with database.reading() as connection:
-        query = text("""
-            SELECT greatest(0, coalesce(extract(epoch FROM lease_until - fleet_now()), 0))::float8
-            FROM accounts WHERE id = :account
-        """)
-        return float((await connection.execute(query, {"account": account_id})).scalar_one())

@@ -32,12 +32,17 @@ _SESSION = {
 }
 
 
+def account_locks(lock: str) -> str:
+    """SQL, to stand after FROM and to be gone on with by AND: all sessions that hold an account's lock."""
+    return f"""pg_locks {lock} WHERE {lock}.locktype = 'advisory' AND {lock}.granted AND {lock}.objsubid = 2
+          AND {lock}.classid = CAST({ACCOUNT_CLASS} AS oid)
+          AND {lock}.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+
+
 def account_is_locked(account_id: str) -> str:
     """SQL: whether a session holds the lock of this account. That of a process that was killed does not."""
     return f"""EXISTS (
-        SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
-          AND l.classid = CAST({ACCOUNT_CLASS} AS oid) AND l.objid = CAST(CAST({account_id} AS int) AS oid)
-          AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
+        SELECT FROM {account_locks("l")} AND l.objid = CAST(CAST({account_id} AS int) AS oid))"""
 
 
 class LockSession:
@@ -101,10 +106,15 @@ class LockSession:
         with faults.around("lock.heartbeat"):
             return await self.ask(statement, *arguments, urgency=_URGENT)
 
-    async def end_holder(self, statement: str, account_id: int) -> bool:
+    async def end_holder(self, statement: str, *arguments: Any) -> bool:
         """End the session that holds an account's lock, if ``statement`` finds it; whether it did."""
         with faults.around("lock.end_holder"):
-            return bool(await self.ask(statement, ACCOUNT_CLASS, account_id))
+            return bool(await self.ask(statement, *arguments))
+
+    async def begin(self, statement: str, *arguments: Any) -> Any:
+        """Write down who holds the lock, on the connection that holds it."""
+        with faults.around("lock.begin"):
+            return await self.ask(statement, *arguments)
 
     async def end_session(self, name: str) -> None:
         """End the session of this name, if the server still keeps it: a line that went silent leaves one."""

@@ -8,7 +8,6 @@ trusting what it heard. Polling remains the fallback of everybody who uses this.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -71,5 +70,5 @@ async def _first(*waits: Any) -> None:
     finally:
         for task in tasks:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        # Not by catching their cancellation, which cannot be told from the caller's own.
+        await asyncio.gather(*tasks, return_exceptions=True)

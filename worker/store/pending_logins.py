@@ -7,9 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sqlalchemy import text
+
 from worker.store import account_secrets
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from worker.store.database import Database
     from worker.store.sealing import Sealer
 
@@ -51,6 +55,14 @@ async def load(database: Database, sealer: Sealer, account_id: int) -> PendingLo
     )
 
 
+async def end(connection: AsyncConnection, account_id: int) -> None:
+    """It has ended, in the transaction that keeps what came of it."""
+    await connection.execute(
+        text("DELETE FROM account_secrets WHERE account_id = :account AND name = :name"),
+        {"account": account_id, "name": _NAME},
+    )
+
+
 async def drop(database: Database, account_id: int) -> None:
-    """It has ended, or lapsed."""
+    """It has lapsed."""
     await account_secrets.drop_secret(database, account_id, _NAME)

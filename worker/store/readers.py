@@ -29,9 +29,9 @@ class Reader:
 # come last, since that lease has to be waited out.
 _READERS = text(f"""
     SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
-           CASE WHEN locked.yes THEN w.host END AS host
+           CASE WHEN locked.yes AND w.stopped_at IS NULL THEN w.host END AS host
     FROM accounts a
-    LEFT JOIN workers w ON w.id = a.worker_id AND w.stopped_at IS NULL AND a.lease_until > fleet_now()
+    LEFT JOIN workers w ON w.id = a.worker_id
     CROSS JOIN LATERAL (SELECT {account_is_locked("a.id")} AS yes) locked
     WHERE a.state = 'ready' AND NOT EXISTS (
         SELECT FROM unnest(CAST(:channels AS integer[])) AS wanted (id)

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from worker.store.accounts import Account
 from worker.store.locks import account_is_locked
+from worker.store.workers import is_heard
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -107,23 +108,22 @@ class SharedOut:
 
 _SHARED = text(f"""
     SELECT a.id, a.phone, a.display_name, a.is_premium, a.state, a.telegram_user_id,
-           CASE WHEN a.lease_until > fleet_now() AND w.stopped_at IS NULL
-                     AND w.heartbeat_at > fleet_now() - :silent * interval '1 second'
+           CASE WHEN w.stopped_at IS NULL AND {is_heard("w")}
                      AND (NOT :locked OR {account_is_locked("a.id")})
                 THEN w.id END
     FROM accounts a LEFT JOIN workers w ON w.id = a.worker_id WHERE a.state = 'ready' ORDER BY a.id
 """)
 # Relies on workers_live.
-_SHARERS = text("""
-    SELECT id FROM workers WHERE stopped_at IS NULL AND shares_accounts
-      AND heartbeat_at > fleet_now() - :silent * interval '1 second' ORDER BY id
+_SHARERS = text(f"""
+    SELECT id FROM workers WHERE stopped_at IS NULL AND shares_accounts AND {is_heard("workers")} ORDER BY id
 """)
 
 
 async def shared_out(database: Database, *, silent_seconds: float, locked: bool = False) -> SharedOut:
     """How the accounts are shared out; a worker that was silent for so long is not counted on.
 
-    ``locked`` is for those who cannot wait for that: an account without its lock has no holder.
+    It says whose turn it is to try; whether an account is to be had is found out by trying. ``locked`` is for
+    those who cannot wait for that: an account without its lock has no holder.
     """
     async with database.reading() as connection:
         values = {"silent": silent_seconds, "locked": locked}

@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.locks import account_is_locked
 from worker.store.notifications import FLOW, SHARES
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from worker.store.database import Database
+
+
+def is_heard(worker: str) -> str:
+    """SQL: whether a worker gave a sign of life lately. One from the future is old: a clock stepped back."""
+    return f"""{worker}.heartbeat_at BETWEEN fleet_now() - :silent * interval '1 second'
+        AND fleet_now() + :silent * interval '1 second'"""
+
+
+# A worker that holds the lock of one of its accounts lives, or will be shut out by the account's next owner:
+# a clock that steps makes nobody look dead who has claims or runs to lose.
+_IS_DEAD = f"""stopped_at IS NULL AND NOT {is_heard("workers")} AND NOT EXISTS (
+    SELECT FROM accounts a WHERE a.worker_id = workers.id AND {account_is_locked("a.id")})"""
 
 
 async def register(
@@ -97,10 +110,9 @@ async def bury_dead_workers(database: Database, silent_seconds: float) -> int:
     """
     async with database.transaction("workers.bury") as connection:
         result = await connection.execute(
-            text("""
+            text(f"""
                 WITH dead AS (
-                    UPDATE workers SET stopped_at = fleet_now()
-                    WHERE stopped_at IS NULL AND heartbeat_at < fleet_now() - :silent * interval '1 second'
+                    UPDATE workers SET stopped_at = fleet_now() WHERE {_IS_DEAD}
                     RETURNING id
                 )
                 UPDATE runs SET ended_at = fleet_now(), outcome = 'crashed', reason = 'the worker fell silent'
@@ -122,10 +134,7 @@ async def dead_among(database: Database, worker_ids: list[UUID]) -> list[UUID]:
 async def silent_workers(database: Database, silent_seconds: float) -> list[UUID]:
     """Workers that fell silent and were not buried yet."""
     async with database.reading() as connection:
-        query = text("""
-            SELECT id FROM workers
-            WHERE stopped_at IS NULL AND heartbeat_at < fleet_now() - :silent * interval '1 second'
-        """)
+        query = text(f"SELECT id FROM workers WHERE {_IS_DEAD}")
         return list((await connection.execute(query, {"silent": silent_seconds})).scalars())
 
 

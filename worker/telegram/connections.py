@@ -11,7 +11,13 @@ from pyrogram import raw
 from pyrogram.session import Auth
 
 from worker import faults
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError, RetryableError
+from worker.errors import (
+    AccountUnusableError,
+    FleetError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    RetryableError,
+)
 from worker.log import get_logger
 from worker.telegram.client import FleetClient, Server
 from worker.telegram.depth import Depth
@@ -171,7 +177,11 @@ class Connections:
             # The first answer corrects the salt.
             return known, 0
         key = await self._agree_on_key(dc_id)
-        salt = await self._authorise(dc_id, key)
+        try:
+            salt = await self._authorise(dc_id, key)
+        except OutcomeUnknownError as error:
+            # What was exported serves once: whoever asks again begins with another key.
+            raise RetryableError(error.what) from error
         await self._storage.other_keys.keep(dc_id, key)
         return key, salt
 

@@ -220,6 +220,13 @@ class Gateway:
         """A call that nobody sees, for the modules that have a subject of their own."""
         return await self._call(query, channel)
 
+    async def ask(self, query: Any) -> Any:
+        """A call that nobody sees, and that is not answered twice in the same way.
+
+        ``OutcomeUnknownError`` if its answer is lost: whoever asks has to find out before asking again.
+        """
+        return await self.permission.read(method_of(query), 0, lambda: self.connections.call(query))
+
     async def _call(self, query: Any, channel: ChannelRef | None = None) -> Any:
         """A call that changes nothing anybody sees: it may be repeated."""
 

@@ -37,7 +37,7 @@ async def join_public(gateway: Gateway, username: str) -> ChannelInfo:
             raise UserError(f"@{username} is neither a channel nor a supergroup", remedy="name another one")
         address = raw.types.InputChannel(channel_id=chat.id, access_hash=chat.access_hash)
         if chat.left:
-            await gateway.read(raw.functions.channels.JoinChannel(channel=address))
+            await _enter(gateway, raw.functions.channels.JoinChannel(channel=address))
             answer = await gateway.read(raw.functions.channels.GetChannels(id=[address]))
             chat = answer.chats[0]
     except FleetError as error:
@@ -50,13 +50,22 @@ async def join_invited(gateway: Gateway, invite: str) -> ChannelInfo:
     try:
         known = await gateway.read(raw.functions.messages.CheckChatInvite(hash=invite))
         if not isinstance(known, raw.types.ChatInviteAlready):
-            await gateway.read(raw.functions.messages.ImportChatInvite(hash=invite))
+            await _enter(gateway, raw.functions.messages.ImportChatInvite(hash=invite))
             known = await gateway.read(raw.functions.messages.CheckChatInvite(hash=invite))
         if not isinstance(known, raw.types.ChatInviteAlready):
             raise UserError("the account was not let in yet", remedy="add the channel again later")
     except FleetError as error:
         raise explained(error) from error
     return _member_of(known.chat)
+
+
+async def _enter(gateway: Gateway, query: Any) -> None:
+    try:
+        await gateway.read(query)
+    except RefusedError as error:
+        # An earlier try has arrived, and its answer was lost.
+        if "USER_ALREADY_PARTICIPANT" not in error.what:
+            raise
 
 
 def _member_of(chat: Any) -> ChannelInfo:

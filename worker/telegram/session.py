@@ -74,6 +74,9 @@ class FleetSession(Session):
             await super().restart()
         except Exception as error:  # noqa: BLE001 - the library runs this in a task that nobody awaits
             self._break(error if isinstance(error, FleetError) else library_failure(error))
+        else:
+            # What happened meanwhile may have been announced to a connection that was not there.
+            await self.client.handle_updates(None)
 
     async def recv_worker(self) -> None:
         try:

@@ -3,6 +3,8 @@
 import asyncio
 import time
 import uuid
+from dataclasses import replace
+from datetime import timedelta
 
 import asyncpg
 import pytest
@@ -14,16 +16,19 @@ from worker.clock import SystemClock
 from worker.config.settings import LeaseSettings
 from worker.domain.content import lock_key
 from worker.errors import LeaseLostError, RetryableError
-from worker.fleet.lease import lease_account
+from worker.fleet.lease import lease_account, silence_of
 from worker.store import workers
+from worker.store.account_locks import AccountLocks
 from worker.store.connect import COMMAND_SECONDS
 from worker.store.database import Database
-from worker.store.locks import LockSession
+from worker.store.leases import look
+from worker.store.locks import LockSession, account_is_locked
 
 _KILL_LOCK_HOLDERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+_ACCOUNT_1_IS_LOCKED = f"SELECT {account_is_locked('1')}"
 QUICK = LeaseSettings(lease_secs=5, heartbeat_secs=0.05)
 SHORT = LeaseSettings(lease_secs=1, heartbeat_secs=0.05)
 # No heartbeat comes by itself while a test looks.
@@ -168,42 +173,150 @@ async def test_a_lock_let_go_of_in_doubt_is_not_held_after_it(over_a_line, raw):
         assert await raw.fetchval("SELECT pg_try_advisory_lock($1::bigint)", lock_key(HASH))
 
 
+async def _silent_owner(database, raw, *, until: float, patience: float | None = 20) -> uuid.UUID:
+    """Account 1 has an owner that has said nothing for a while; by the server's clock it is sure for so long."""
+    worker_id = await _worker(database)
+    await raw.execute(
+        "UPDATE accounts SET worker_id = $1, lease_seconds = $3, lease_until = fleet_now() + $2 * interval '1 second'"
+        " WHERE id = 1",
+        *(worker_id, until, patience),
+    )
+    return worker_id
+
+
+class _Successor:
+    """Asks for account 1 on a clock of its own, and notes whether it got it."""
+
+    def __init__(self, database, worker_id, *, settings=SLOW):
+        self.clock = ManualClock()
+        self.told = []
+        self.entered = None
+        self.task = asyncio.create_task(self._work(database, worker_id, settings))
+
+    async def _work(self, database, worker_id, settings):
+        async with lease_account(database, self.clock, settings, 1, worker_id, self.told.append) as lease:
+            self.entered = lease is not None
+
+    async def wait(self):
+        """Until it waits for its clock."""
+        await _until(lambda: self.clock.sleeping or self.task.done())
+        assert not self.task.done(), self.entered
+
+    async def after(self, seconds: float):
+        """Let so much time pass; whether it was let in, None as long as it does not know."""
+        while seconds > 0:
+            await self.clock.advance(min(seconds, 1.0))
+            seconds -= 1.0
+            await _until(lambda: self.clock.sleeping or self.task.done())
+        return self.entered
+
+
 async def test_an_owner_that_sleeps_on_after_its_lease_is_shut_out(database, database_url, raw):
     asleep = await LockSession.open(database_url, answer_within=5)
     assert await asleep.try_account(1)
-    await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '1 minute'")
+    await _silent_owner(database, raw, until=20)
     async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
-        assert lease is None
-    await raw.execute("UPDATE accounts SET lease_until = fleet_now() - interval '1 second'")
+        assert lease is None, "it may have given a sign of life just now"
+    await _silent_owner(database, raw, until=-1)
+    successor = _Successor(database, await _worker(database))
+    await successor.wait()
+    assert await successor.after(19) is None
+    assert not asleep.lost.is_set()
+    assert await successor.after(2)
     async with asyncio.timeout(HANG_SECONDS):
-        lease = None
-        while lease is None:
-            async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
-                pass
-    assert asleep.lost.is_set()
+        await asleep.lost.wait()
     await asleep.close()
 
 
-async def test_a_new_owner_waits_until_the_last_ones_connections_are_down(database, raw):
-    await raw.execute("UPDATE accounts SET lease_until = fleet_now() + interval '20 seconds'")
-    clock = ManualClock()
-    entered = asyncio.Event()
-    told = []
-
-    async def work() -> None:
-        async with lease_account(database, clock, SLOW, 1, await _worker(database), told.append):
-            entered.set()
-
-    task = asyncio.create_task(work())
-    await _until(lambda: clock.sleeping > 1)
-    await clock.advance(15)
-    assert not entered.is_set()
-    await clock.advance(6)
-    await settle()
-    await task
-    assert entered.is_set()
-    (line,) = told
+@pytest.mark.parametrize("until", [20, -3600, 3600], ids=["in time", "a step ahead", "a step back"])
+async def test_a_new_owner_waits_as_long_as_the_last_one_may_be_connected_whatever_the_clock_says(
+    database, raw, until
+):
+    await _silent_owner(database, raw, until=until)
+    successor = _Successor(database, await _worker(database))
+    await successor.wait()
+    assert await successor.after(19) is None
+    assert not await raw.fetchval(_ACCOUNT_1_IS_LOCKED), "whoever waits holds nothing"
+    assert await successor.after(2)
+    await successor.task
+    (line,) = successor.told
     assert "account 1: its last worker ended without a word; waiting 20 s at most" in line
+
+
+async def test_a_new_owner_waits_its_own_time_for_one_that_left_none(database, raw):
+    await _silent_owner(database, raw, until=-1, patience=None)
+    successor = _Successor(database, await _worker(database))
+    await successor.wait()
+    assert await successor.after(89) is None
+    assert await successor.after(2)
+    await successor.task
+
+
+async def test_what_was_seen_of_a_silent_owner_before_is_not_waited_for_again(database, raw):
+    await _silent_owner(database, raw, until=20)
+    clock = ManualClock()
+    silence = silence_of(database, clock, SLOW)
+    await silence.listen()
+    await clock.advance(21)
+    async with lease_account(database, clock, SLOW, 1, await _worker(database), silence=silence) as lease:
+        assert lease is not None
+    assert clock.sleeping <= 2, "nothing but the lease's own keepers slept"
+
+
+async def test_a_worker_waits_for_nobody_where_it_was_the_last_owner_itself(database, raw):
+    me = await _silent_owner(database, raw, until=20)
+    async with lease_account(database, SystemClock(), QUICK, 1, me) as lease:
+        assert lease is not None
+
+
+@pytest.mark.parametrize("step", [120, -120])
+async def test_a_clock_that_steps_gives_an_account_no_second_owner(database, raw, advance_fleet_time, step):
+    async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)) as lease:
+        await advance_fleet_time(step)
+        successor = _Successor(database, await _worker(database), settings=QUICK)
+        await successor.wait()
+        assert await successor.after(10) is None
+        lease.require()
+        assert await lease.locks.renew()
+        async with asyncio.timeout(HANG_SECONDS):
+            assert await successor.after(1) is False, "a sign of life is an answer"
+        lease.require()
+    assert await raw.fetchval("SELECT lease_epoch FROM accounts") == 1
+
+
+@pytest.mark.parametrize("step", [0, 15, -15])
+async def test_a_server_that_forgets_all_locks_for_a_moment_leaves_the_account_with_its_owner(
+    over_a_line, database, raw, advance_fleet_time, step
+):
+    line, first = over_a_line
+    async with lease_account(first, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+        await line.cut()
+        await _until(lambda: lease.locks.in_doubt)
+        await advance_fleet_time(step)
+        successor = _Successor(database, await _worker(database), settings=QUICK)
+        await successor.wait()
+        assert await successor.after(1) is None
+        await line.mend()
+        async with asyncio.timeout(HANG_SECONDS):
+            await lease.confirmed()
+            assert await successor.after(1) is False
+        lease.require()
+    assert await raw.fetchval("SELECT lease_epoch FROM accounts") == 1
+
+
+async def test_another_server_has_to_be_watched_from_the_beginning(database, raw):
+    """A standby may lack the last heartbeats: what stands there may look older than it is."""
+    await _silent_owner(database, raw, until=20)
+    before = await look(database, 1, patience=90)
+    another = replace(before.mark, server=before.mark.server + timedelta(seconds=1))
+    assert not replace(before, mark=another, marks={1: another}).has_moved_since(before), "no sign of life"
+    locks = await AccountLocks.open(database.address, 1, answer_within=5)
+    try:
+        assert await locks.take(before)
+        assert await locks.begin(replace(before, mark=another), await _worker(database), 20) is None
+        assert await locks.begin(before, await _worker(database), 20) is not None
+    finally:
+        await locks.close()
 
 
 async def test_the_row_says_when_the_connections_of_a_silent_owner_are_down(database, raw):
@@ -253,10 +366,9 @@ async def test_an_account_that_is_being_taken_over_is_left_to_whoever_does_it(da
     async with lease_account(database, SystemClock(), QUICK, 2, await _worker(database)) as taker:
         assert await taker.locks.try_account(1)
         # The owner was killed and has said nothing since: this row alone looks as if its lock were a dead one's.
-        await raw.execute(
-            "UPDATE accounts SET lease_until = fleet_now() - interval '1 second' WHERE phone = '+1'"
-        )
-        async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as other:
-            assert other is None
+        await _silent_owner(database, raw, until=-1)
+        successor = _Successor(database, await _worker(database))
+        await successor.wait()
+        assert await successor.after(30) is False
         assert not taker.locks.in_doubt
         await taker.locks.release_account(1)

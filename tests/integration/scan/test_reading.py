@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+from hang_guard import until
 from world import PHONES
 
 ADA, GRACE = PHONES
@@ -24,6 +25,13 @@ async def _files(world):
         " LEFT JOIN archive_sets s ON s.id = f.set_id ORDER BY f.id"
     )
     return [tuple(row) for row in rows]
+
+
+def _says(world, words):
+    async def answer():
+        return words in world.workers.logs[-1].read_text()
+
+    return answer
 
 
 async def test_each_topic_of_a_forum_is_a_source_of_its_own_and_general_counts_as_one(world, run):
@@ -205,6 +213,23 @@ async def test_an_archive_is_published_as_soon_as_it_is_posted(world):
         await world.post_archive(world.sources[0])
         await world.until("SELECT count(*) = 1 FROM packages")
         await world.post_archive(world.sources[0])
+        await world.until("SELECT count(*) = 2 FROM packages")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        await asyncio.to_thread(world.workers.wait, pid)
+
+
+async def test_a_scan_that_failed_is_repeated_soon_and_not_a_whole_cycle_later(world):
+    pid = world.workers.start("run", "--account", ADA, env=world.env(WORKER_FLEET__CYCLE_SECS="600"))
+    try:
+        await world.post_archive(world.sources[0])
+        await world.until("SELECT count(*) = 1 FROM packages")
+        rule = await world.admin.add_rule(
+            "messages.getHistory", "error", code=400, text="PEER_ID_INVALID", count=0
+        )
+        await world.post_archive(world.sources[0])
+        await until(_says(world, '"scan.failed"'))
+        await world.admin.lift_rule(rule)
         await world.until("SELECT count(*) = 2 FROM packages")
     finally:
         os.kill(pid, signal.SIGTERM)

@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncpg
 import psutil
 import pytest
-from hang_guard import HANG_SECONDS
+from hang_guard import HANG_SECONDS, until
 from server_folder import make_server_folder
 from skip_report import lacking
 
@@ -183,14 +183,38 @@ async def test_after_a_kill_of_its_parent_the_next_start_finds_the_same_server(u
 
 async def test_a_server_that_was_killed_is_started_again_with_its_data(uid, data_dir):
     first = Holder(data_dir, uid)
-    await _ask(first.address(), "CREATE TABLE kept AS SELECT 7 AS seven")
+    known = first.address()
+    await _ask(known, "CREATE TABLE kept AS SELECT 7 AS seven")
     server = _postmaster(data_dir)
+    # Nobody is there to start it again.
+    first.process.send_signal(signal.SIGSTOP)
     server.kill()
     server.wait(10)
     first.kill()
     second = Holder(data_dir, uid)
-    assert await _ask(second.address(), "SELECT seven FROM kept") == 7
+    address = second.address()
+    assert await _ask(address, "SELECT seven FROM kept") == 7
+    assert address == known, "others may still look for it there"
     second.leave()
+
+
+async def test_a_server_that_is_killed_under_its_users_comes_back_where_they_find_it(uid, data_dir):
+    holders = [Holder(data_dir, uid) for _ in range(2)]
+    known, _ = [holder.address() for holder in holders]
+    started = await _ask(known)
+    server = _postmaster(data_dir)
+    server.kill()
+    server.wait(10)
+
+    async def back():
+        with contextlib.suppress(OSError, asyncpg.CannotConnectNowError):
+            return await _ask(known)
+
+    assert await until(back) > started
+    following = _postmaster(data_dir)
+    for holder in holders:
+        holder.leave()
+    assert _has_ended(following)
 
 
 @pytest.mark.parametrize("stranger", ["of the server's own user", "of somebody else"])

@@ -9,6 +9,7 @@ from claims import claim_next
 from worker.domain.listing import Entry
 from worker.errors import BusyError, FenceLostError
 from worker.store import metadata, open_intents, packages, sets, uploads, workers
+from worker.store.locks import LockSession
 from worker.store.uploads import IntentPart
 
 HASH = bytes(range(32))
@@ -101,6 +102,25 @@ async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_st
     assert await sets.release_dead_claims(database) == 1
     states = dict(await raw.fetch("SELECT id, state FROM archive_sets"))
     assert states == {dead.set_id: "ready", alive.set_id: "claimed"}
+
+
+@pytest.mark.parametrize("step", [120, -120])
+async def test_a_clock_that_steps_buries_nobody_who_holds_an_account(
+    database, database_url, raw, worker, advance_fleet_time, step
+):
+    await _add_set(raw, 1)
+    await claim_next(database, 1, worker)
+    idle = await _new_worker(database)
+    await raw.execute("UPDATE accounts SET worker_id = $1 WHERE id = 1", worker)
+    locks = await LockSession.open(database_url, answer_within=5)
+    assert await locks.try_account(1)
+    await advance_fleet_time(step)
+    assert await workers.silent_workers(database, 30) == [idle], "it has nothing to lose, and beats again"
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database) == 0
+    await locks.close()
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database) == 1
 
 
 async def test_a_set_waits_until_its_time_and_keeps_its_reason(database, raw, worker, advance_fleet_time):

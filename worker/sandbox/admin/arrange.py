@@ -131,6 +131,11 @@ async def set_repeats(sandbox: Sandbox, *, as_errors: bool) -> None:
 
 
 @command
+async def refuse_spent_codes(sandbox: Sandbox, text: str) -> None:
+    sandbox.ledger.accounts.spent = text
+
+
+@command
 async def set_shape(sandbox: Sandbox, *, rtt_ms: float, mbps: float, account_mbps: float) -> None:
     sandbox.presence.reshape(Shape(rtt_ms, mbps, account_mbps))
 

@@ -26,6 +26,8 @@ class Accounts:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        # What a code is refused with that was used before: servers differ.
+        self.spent = "PHONE_CODE_EXPIRED"
 
     def create(self, phone: str, first_name: str, last_name: str = "", *, premium: bool = False) -> Account:
         with self._db.transaction():
@@ -102,7 +104,9 @@ class Accounts:
     def check_code(self, phone: str, code_hash: str, code: str | None) -> str:
         """Return what is wrong with a code, empty if it is right. ``code`` None checks the hash alone."""
         row = self._db.one("SELECT * FROM login_codes WHERE phone = ?", plain(phone))
-        if row is None or row["code_hash"] != code_hash:
+        if row is None:
+            return self.spent
+        if row["code_hash"] != code_hash:
             return "PHONE_CODE_EXPIRED"
         if time.time() - row["sent_at"] > CODE_LIFETIME:
             return "PHONE_CODE_EXPIRED"

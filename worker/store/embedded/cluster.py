@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import threading
 from typing import IO, TYPE_CHECKING
 
+from worker.errors import FleetError
+from worker.log import get_logger
 from worker.signals import undisturbed
 from worker.store.embedded.binaries import Binaries, find_binaries, reachable_for
 from worker.store.embedded.home import SITE_FOLDER, Home, make_home
@@ -15,6 +18,10 @@ from worker.store.embedded.server import DATABASE, ROLE, Server
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+log = get_logger(__name__)
+_LOOK_SECONDS = 1.0
 
 
 @contextlib.contextmanager
@@ -39,6 +46,7 @@ class Cluster:
         self.home = home
         self._binaries = binaries
         self._users: IO[bytes] | None = None
+        self._leaving = threading.Event()
 
     @classmethod
     def below(cls, data_dir: Path, *, site_folder: Path = SITE_FOLDER) -> Cluster:
@@ -59,12 +67,15 @@ class Cluster:
             if not self.home.database_marker.exists():
                 server.make_database(port)
                 self.home.database_marker.touch()
+        self._leaving.clear()
+        threading.Thread(target=self._revive, args=(port,), name="embedded server", daemon=True).start()
         return f"postgresql://{ROLE}:{self.home.password()}@127.0.0.1:{port}/{DATABASE}"
 
     def release(self) -> None:
         """Leave, also after an :meth:`acquire` that failed; stop the server if nobody else uses it."""
         if self._users is None:
             return
+        self._leaving.set()
         with undisturbed(), self._transition() as server, self._users as users:
             self._users = None
             try:
@@ -72,6 +83,21 @@ class Cluster:
             except BlockingIOError:
                 return
             server.stop()
+
+    def _revive(self, port: int) -> None:
+        """Start the server again if it is killed, at the place that its users know; until this one leaves."""
+        while not self._leaving.wait(_LOOK_SECONDS):
+            if not Server(self.home, self._binaries).is_gone():
+                continue
+            try:
+                with self._transition() as server:
+                    # Somebody else may have been faster, or its last user has left.
+                    if not self._leaving.is_set() and server.running_port() is None:
+                        server.start(only_on=port)
+                        log.warning("database.started_again", folder=str(self.home.path))
+            except (FleetError, OSError) as error:
+                # Its orphaned backends may not have ended yet.
+                log.warning("database.not_started_again", reason=str(error))
 
     @contextlib.contextmanager
     def _transition(self) -> Iterator[Server]:

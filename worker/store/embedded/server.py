@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from worker.errors import UserError
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterator
 
     from worker.store.embedded.binaries import Binaries
     from worker.store.embedded.home import Home
@@ -44,6 +46,17 @@ class Server:
         self._home = home
         self._binaries = binaries
 
+    @property
+    def _pid_file(self) -> Path:
+        return self._home.data / "postmaster.pid"
+
+    def is_gone(self) -> bool:
+        """Whether no process of ours serves this home; costs nothing to ask."""
+        try:
+            return not self._is_ours(int(self._pid_file.read_text().split()[0]))
+        except (OSError, ValueError, IndexError):
+            return True
+
     def initialise(self) -> None:
         """Make the cluster, in one step as seen from outside: a killed initdb leaves nothing in its place."""
         for left_behind in self._home.path.glob("data.unfinished-*"):
@@ -63,9 +76,8 @@ class Server:
 
     def running_port(self) -> int | None:
         """The port of our own running server, once it answers; None if there is none."""
-        pid_file = self._home.data / "postmaster.pid"
         try:
-            lines = pid_file.read_text().splitlines()
+            lines = self._pid_file.read_text().splitlines()
             pid, port = int(lines[0]), int(lines[3])
         except (OSError, ValueError, IndexError):
             return None
@@ -77,14 +89,16 @@ class Server:
             replacement = self._home.path / "postmaster.pid"
             replacement.write_text("\n".join([str(_NOBODYS_PID), *lines[1:], ""]))
             self._home.owner.give(replacement)
-            replacement.replace(pid_file)
+            replacement.replace(self._pid_file)
         return None
 
-    def start(self) -> int:
-        """Start on a free port and return it."""
+    def start(self, *, only_on: int | None = None) -> int:
+        """Start, and return the port: that of a server that was killed, where its users look, or a free one.
+
+        ``only_on`` is the port for those who cannot look anywhere else.
+        """
         self._rotate_log()
-        for _ in range(5):
-            port = _free_port()
+        for port in self._ports() if only_on is None else (only_on,):
             settings = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
             log = str(self._home.log_file)
             done = self._pg_ctl("start", "-t", str(_START_SECONDS), "-l", log, "-o", f"-p {port} {settings}")
@@ -98,6 +112,13 @@ class Server:
             if "Address already in use" not in said:
                 raise self._failure("the embedded PostgreSQL did not start", said or done.stdout)
         raise self._failure("the embedded PostgreSQL found no free port", "")
+
+    def _ports(self) -> Iterator[int]:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # A server that was stopped in order leaves no such file.
+            yield int(self._pid_file.read_text().splitlines()[3])
+        for _ in range(5):
+            yield _free_port()
 
     def stop(self) -> None:
         """Stop it, breaking off whatever is still connected."""

@@ -1,6 +1,6 @@
 """Who works: workers, accounts, runs; and the fleet's switches."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Double, Index, Integer, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 from worker.store.schema.base import (
@@ -55,6 +55,7 @@ accounts = Table(
     reference("worker_id", "workers", on_delete="SET NULL", kind=UUID, nullable=True),
     required("lease_epoch", BigInteger, default="0"),
     Column("lease_until", Time),
+    Column("lease_seconds", Double),
     now_column("created_at"),
     now_column("updated_at"),
 )
