@@ -1,13 +1,13 @@
 """What is not there: how long an account has been in a channel, and packages missed at their destination.
 
 Revision ID: 0013
-Revises: 0016
+Revises: 0011
 """
 
 from alembic import op
 
 revision = "0013"
-down_revision = "0016"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 

@@ -85,3 +85,14 @@ async def test_a_set_whose_messages_an_account_cannot_see_any_more_is_not_gone_a
     await run("--account", B)
     rows = await world.fetch("SELECT state FROM archive_sets")
     assert [row["state"] for row in rows] == ["indexed", "indexed"]
+
+
+async def test_a_wait_on_asking_what_is_seen_holds_up_no_other_source(world, run, group):
+    await run()
+    await world.post_archive(group, world.sources[0])
+    await world.admin.add_rule("channels.getFullChannel", "error", code=420, text="FLOOD_WAIT_3600", count=0)
+    await run()
+    rows = await world.fetch(
+        "SELECT state, posted.title FROM archive_sets JOIN channels posted ON posted.id = channel_id"
+    )
+    assert [(row["title"], row["state"]) for row in rows] == [("Group", "indexed"), ("First", "indexed")]
