@@ -96,11 +96,13 @@ async def test_an_upload_whose_account_is_let_in_again_while_it_looks_for_its_me
     world,
 ):
     await world.admin.join(world.destination, B, admin=True)
+    await world.admin.post_text(world.destination, "what B sees")
     await world.post_archive(world.sources[0], size=5 * MIB // 2)
     ended = await world.run(
         "run", "--once", "--account", B, faults="kill=telegram.messages.SendMedia:after:2"
     )
     assert ended == {"signal": 9}
+    world.settings["WORKER_TELEGRAM__CALL_TIMEOUT_SECS"] = "60"
     looking = await world.admin.add_rule("messages.getHistory", "delay", seconds=None, account=B)
     going_on = world.workers.start("run", "--once", "--account", B, env=world.env())
     await world.until_hit(looking)

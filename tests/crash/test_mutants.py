@@ -189,7 +189,7 @@ MUTANTS = [
                 "    if is_outdated(deps, source) and False:",
             ),
         ),
-        "tests/integration/scan/test_sight.py::test_an_account_let_in_again_in_the_middle_of_a_page_passes_over_nothing_for_the_others",
+        "tests/integration/scan/test_sight.py::test_an_account_let_in_again_in_the_middle_of_its_reading_passes_over_nothing_for_the_others",
     ),
     Mutant(
         "how much an account sees is asked once and never again",
