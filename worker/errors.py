@@ -32,6 +32,10 @@ class RetryableError(FleetError):
     """Retry: the same call may succeed a moment later (network, server trouble)."""
 
 
+class WorkerTroubleError(RetryableError):
+    """Wait until it is over: the worker's own trouble (database, lease), no fault of what it works on."""
+
+
 class NotBeforeError(FleetError):
     """Wait: the work is allowed again ``seconds`` from now. Never an attempt, never a failure."""
 
@@ -44,7 +48,11 @@ class BusyError(NotBeforeError):
     """Wait: somebody else holds what this work needs. Look again later."""
 
 
-class DiskFullError(NotBeforeError):
+class DiskTroubleError(NotBeforeError):
+    """Wait: this host's disk or memory does not do what it should. No fault of what is worked on."""
+
+
+class DiskFullError(DiskTroubleError):
     """Wait: the disk takes no more. What was written so far is in the way and has to go."""
 
 
@@ -57,7 +65,21 @@ class SourceGoneError(SetFailedError):
 
 
 class AccountUnusableError(FleetError):
-    """Give up on this account until a person logs it in again."""
+    """Give up on this account until a person logs it in again; ``state`` is how it stands from here on."""
+
+    state = "needs_login"
+
+
+class AccountBannedError(AccountUnusableError):
+    """Give up on this account: Telegram has closed it."""
+
+    state = "banned"
+
+
+class AccountFrozenError(AccountUnusableError):
+    """Give up on this account until a person has had Telegram lift what it may not do."""
+
+    state = "frozen"
 
 
 class PasswordNeededError(FleetError):
@@ -74,6 +96,10 @@ class FenceLostError(LeaseLostError):
 
 class OutcomeUnknownError(FleetError):
     """Find out: the call may or may not have been applied. Never repeat it blindly."""
+
+
+class CommitUnknownError(OutcomeUnknownError):
+    """Read back: the database was lost while a transaction was committed. The worker's own trouble too."""
 
 
 class NoAccessError(FleetError):
@@ -102,3 +128,7 @@ class AlreadyDoneError(FleetError):
     def __init__(self, what: str, *, message: int | None = None) -> None:
         super().__init__(what)
         self.message = message
+
+
+OWN_TROUBLE = (WorkerTroubleError, CommitUnknownError)
+"""What befell the worker and not its work: nothing is booked for it, and it lasts no longer than itself."""

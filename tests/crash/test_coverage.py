@@ -30,6 +30,9 @@ OTHER_COMMANDS = (
     "db.requests.",
     "db.sets.retry",
     "db.sets.skip",
+    "db.uploads.decide",
+    # Only where Telegram refuses the connections of a host.
+    "db.host_pauses.",
     "restored.",
 )
 # Reached when accounts, sources, messages or rows are lost, or work is told to wait.
@@ -41,6 +44,7 @@ LOSSES = (
     "db.missing.",
     "db.packages.adopt",
     "db.packages.withdraw",
+    "db.remains.",
     "db.removals.",
     "db.sets.decline",
     "db.sets.hand_back",
@@ -201,6 +205,7 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _loss_of_a_source(world, record)
         await _loss_of_an_account(world, record)
         await _deletion_by_hand(world, record)
+        await _an_upload_given_up_unseen(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
         await _loss_of_sight(world, record)
@@ -276,6 +281,17 @@ async def _deletion_by_hand(world, record: str) -> None:
         last = [m["id"] for m in await world.admin.messages(world.destination)][-1]
         await world.admin.delete_messages(world.destination, [last])
         await world.run(*argv, *ONE, faults=record)
+
+
+async def _an_upload_given_up_unseen(world, record: str) -> None:
+    """Its part has arrived unheard of, and nobody could look for it."""
+    await _begin(world, record, "telegram.messages.SendMedia:after:1")
+    await world.until_buried()
+    await world.fetch(
+        "UPDATE uploads SET state = 'abandoned', reason = 'given up', ended_at = fleet_now() WHERE state = 'open'"
+    )
+    await world.run("run", "--once", *ONE, faults=record)
+    await world.drain(*ONE)
 
 
 async def _loss_of_the_database(world, record: str) -> None:

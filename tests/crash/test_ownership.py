@@ -101,6 +101,35 @@ async def test_an_owner_without_a_database_is_gone_before_the_next_one_comes(tmp
         assert _from(await world.admin.connections(), THERE)
 
 
+@pytest.mark.parametrize("step", [120, -120])
+async def test_a_step_of_the_clock_takes_no_account_from_its_owner(
+    tmp_path, database_url, advance_fleet_time, step
+):
+    async with open_world(tmp_path, database_url) as world:
+        owner = await _busy_owner(world)
+        await advance_fleet_time(step)
+        successor = await _successor_finishes(world)
+        await _stop(world, owner)
+        await _stop(world, successor)
+        await world.drain()
+        await world.check_invariants()
+        sends = await world.admin.calls("messages.sendMedia")
+        assert {call["address"] for call in sends} == {HERE}
+
+
+async def test_a_clock_that_stepped_back_keeps_nobody_from_the_account_of_a_killed_one(
+    tmp_path, database_url, advance_fleet_time
+):
+    async with open_world(tmp_path, database_url) as world:
+        owner = await _busy_owner(world)
+        os.kill(owner, signal.SIGKILL)
+        await asyncio.to_thread(world.workers.wait, owner)
+        await advance_fleet_time(-3600)
+        await _stop(world, await _successor_finishes(world))
+        await world.drain()
+        await world.check_invariants()
+
+
 async def test_a_short_restart_of_the_database_kills_no_upload(tmp_path, database_url):
     async with open_world(tmp_path, database_url) as world, line_to(database_url) as (line, address):
         await world.post_archive(world.sources[0], size=3_000_000)

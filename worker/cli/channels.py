@@ -124,6 +124,8 @@ def add(
         again = asyncio.run(_on_database(place, decide))
         line = f"; {again} archives that were skipped are in line again" if again else ""
         click.echo(f"{plain(found.title)} is read from now on, by {_accounts(found.readers)}{line}.")
+        for said in _what_was_set(category, allow_protected, copy_mode):
+            click.echo(said)
 
 
 @channels.command(context_settings=_NAMING)
@@ -184,6 +186,20 @@ def destination(*, channel: str) -> None:
     found = _decide(channel, make_destination, "New archives go to {}.")
     if not found.posters:
         click.echo("No account may post there yet: make one an administrator.", err=True)
+
+
+def _what_was_set(category: str | None, allow_protected: bool | None, copy_mode: bool | None) -> list[str]:
+    """The options that were given, as sentences."""
+    said = []
+    if category is not None:
+        named = category.strip()
+        said.append(f"Its archives are about {plain(named)}." if named else "It has no category.")
+    if copy_mode is not None:
+        how = "sent on as they are, without uploading them" if copy_mode else "uploaded"
+        said.append(f"Its files are {how}.")
+    if allow_protected is not None:
+        said.append(f"What its owner has protected is {'archived' if allow_protected else 'skipped'}.")
+    return said
 
 
 def _decide(channel: str, do: Callable[[Database, int], Awaitable[Any]], done: str) -> KnownChannel:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from worker.store.database import Database
 
 _WAITING = ("new", "awaiting_code", "awaiting_password", "needs_login")
+_REFUSED = ("banned", "frozen")
 
 
 async def check_accounts(database: Database, keys: list[bytes]) -> list[Check]:
@@ -22,8 +23,11 @@ async def check_accounts(database: Database, keys: list[bytes]) -> list[Check]:
     states = Counter(account.state for account in found)
     spoken = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
     waiting = [str(account.id) for account in found if account.state in _WAITING]
-    verdict = Verdict.WARNING if waiting else Verdict.OK
-    remedy = f"run: worker accounts login {' '.join(waiting)}" if waiting else ""
+    lost = [str(account.id) for account in found if account.state in _REFUSED]
+    verdict = Verdict.WARNING if waiting or lost else Verdict.OK
+    remedies = [f"run: worker accounts login {' '.join(waiting)}"] if waiting else []
+    remedies += [f"see why: worker accounts show {account_id}" for account_id in lost]
+    remedy = "; ".join(remedies)
     checks = [Check("accounts", verdict, spoken or "none yet", remedy)]
     known = {key_id(key) for key in keys}
     closed = sum(count for sealed, count in (await sealed_under(database)).items() if sealed not in known)

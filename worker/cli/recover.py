@@ -14,11 +14,13 @@ from worker.cli.opening import Opened, opened, person, readable_errors, upgrade_
 from worker.cli.processes import process_at
 from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
+from worker.fleet.giving_up import end_the_rest
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
 from worker.recovery.account import Extent
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.leftovers import look_at_leftovers
-from worker.store.accounts import find_account
+from worker.store.accounts import find_account, ready_accounts
+from worker.store.given_up import begun_with, decide_to_give_up
 from worker.store.open_intents import begun_by
 from worker.store.reach import holder_of
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from worker.fleet.account import Report
     from worker.fleet.process import Process
     from worker.store.database import Database
+    from worker.store.open_intents import Begun
 
 _GOOD = {"finished", "stopped", "elsewhere"}
 
@@ -72,9 +75,23 @@ class Recovered:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--take-over", metavar="ACCOUNT", help="Let others finish what this account has begun.")
 @click.option("--accept-missing", is_flag=True, help="What is missing at a destination is gone on purpose.")
+@click.option(
+    "--give-up",
+    "give_up",
+    metavar="SET",
+    type=int,
+    multiple=True,
+    help="End what was begun with this set and cannot be finished; repeatable.",
+)
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Only this account; repeatable.")
 def recover(
-    *, dry_run: bool, as_json: bool, take_over: str | None, accept_missing: bool, phones: tuple[str, ...]
+    *,
+    dry_run: bool,
+    as_json: bool,
+    take_over: str | None,
+    accept_missing: bool,
+    give_up: tuple[int, ...],
+    phones: tuple[str, ...],
 ) -> None:
     """Put right what a crash left: dead claims, begun uploads, pending metadata, files.
 
@@ -88,12 +105,13 @@ def recover(
       worker recover --dry-run --json
       worker recover --take-over +10000000001
       worker recover --accept-missing
+      worker recover --give-up 42
     """
     with readable_errors(), opened() as place:
         if not dry_run:
             upgrade_embedded(place)
         wanted = Extent(thorough=True, dry_run=dry_run, accept_missing=accept_missing)
-        recovered = asyncio.run(_recover(place, take_over, phones, wanted))
+        recovered = asyncio.run(_recover(place, take_over, give_up, phones, wanted))
         if as_json:
             click.echo(json.dumps(recovered.document(), indent=2))
         else:
@@ -101,24 +119,44 @@ def recover(
         raise SystemExit(recovered.exit_code)
 
 
-async def _recover(place: Opened, take_over: str | None, phones: Sequence[str], wanted: Extent) -> Recovered:
+async def _recover(
+    place: Opened, take_over: str | None, give_up: Sequence[int], phones: Sequence[str], wanted: Extent
+) -> Recovered:
     dry_run = wanted.dry_run
     async with process_at(place) as process:
         known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
+        given_up = await _decide(known, give_up, findings, dry_run=dry_run)
         extent = replace(wanted, take_over=asked)
-        reports = await run_fleet(process, Mode(once=True, new_work=False, recovery=extent), phones)
+        reports = []
+        # What is given up ends without an account, if there is none.
+        if not given_up or await ready_accounts(known):
+            reports = await run_fleet(process, Mode(once=True, new_work=False, recovery=extent), phones)
         for report in reports:
             findings.merge(report.findings)
             if report.outcome == "elsewhere":
                 holder = await holder_of(known, report.account_id) or "it has just begun"
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
-        if all(report.outcome == "elsewhere" for report in reports):
+        if reports and all(report.outcome == "elsewhere" for report in reports):
             findings.merge(await _ask_a_worker(process, extent))
         if not dry_run:
+            await end_the_rest(process, given_up, findings)
             await _note_what_stays(known, findings, asked)
     return Recovered(findings, reports, dry_run)
+
+
+async def _decide(
+    known: Database, set_ids: Sequence[int], findings: Findings, *, dry_run: bool
+) -> list[Begun]:
+    """Write the person's decision down before anything is done about it."""
+    if dry_run:
+        for begun in [await begun_with(known, set_id) for set_id in set_ids]:
+            sent = f"{begun.sent_count} of {begun.part_count} parts recorded"
+            findings.note(Kind.UPLOAD, begun.set_name, f"to be given up: {sent}")
+        return []
+    told = f"given up by {person()}"
+    return [await decide_to_give_up(known, set_id, told) for set_id in dict.fromkeys(set_ids)]
 
 
 async def _sweep(process: Process, *, dry_run: bool) -> Findings:
@@ -155,4 +193,5 @@ async def _note_what_stays(known: Database, findings: Findings, asked: tuple[int
         holder = await holder_of(known, account_id)
         why = f"{holder} runs the account" if holder else "no other account may post there and has the bytes"
         for begun in await begun_by(known, account_id, at_once=True, claimed=True):
-            findings.note(Kind.UPLOAD, begun.set_name, f"not taken over: {why}")
+            end = f"to end it: worker recover --give-up {begun.set_id}"
+            findings.note(Kind.UPLOAD, begun.set_name, f"not taken over: {why} — {end}")

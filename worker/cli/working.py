@@ -9,6 +9,7 @@ import click
 
 from worker.cli.processes import process_at
 from worker.fleet.scheduler import run_fleet
+from worker.status.wording import duration
 from worker.store.overview import WaitingSet, count_sets, waiting_sets
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Worked:
             "sets: " + (", ".join(f"{n} {state}" for state, n in sorted(self.counts.items())) or "none")
         )
         for item in self.waiting:
-            when = f" for {item.seconds:.0f} s" if item.seconds else ""
+            when = f", again in {duration(max(1.0, item.seconds))}" if item.seconds else ""
             why = item.reason or "next in line"
             click.echo(f"  {item.name} in {item.channel}: {item.state}{when} — {why}")
 

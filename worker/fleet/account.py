@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from worker.domain.pauses import in_the_way
 from worker.errors import AccountUnusableError, FleetError, LeaseLostError
 from worker.fleet.connection import connected
-from worker.fleet.operations_text import needs_login_text
+from worker.fleet.operations_text import unusable_text
 from worker.fleet.requests import serving_requests
 from worker.fleet.rounds import Rounds
 from worker.log import bound, get_logger
@@ -65,15 +65,17 @@ async def _look(process: Process, account: Account, lease: Lease, extent: Extent
 
 
 async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mode) -> Report:
-    run_id = await workers.start_run(process.database, process.worker_id, account.id)
+    run_id = await workers.start_run(
+        process.database, process.worker_id, account.id, is_errand=not mode.new_work
+    )
     outcome, reason, report = "failed", "", Report(account.id, "finished")
     try:
         async with connected(process, account, lease, run_id) as deps, serving_requests(process, deps):
             report = await _work(process, deps, mode)
         outcome = "stopped" if process.stopping.is_set() else "finished"
     except AccountUnusableError as error:
-        if await accounts.mark_needs_login(process.database, account.id, error.what):
-            process.desk.alert(needs_login_text(account, str(error)))
+        if await accounts.mark_unusable(process.database, account.id, error.state, error.what):
+            process.desk.alert(unusable_text(account, error.state, str(error)))
         reason = str(error)
         raise
     except FleetError as error:

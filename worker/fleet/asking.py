@@ -118,14 +118,14 @@ async def _here(process: Process, account: Account, wish: Wish, counter: Counter
             return await _run(process, account, lease, wish, counter)
         except AccountUnusableError as error:
             if not wish.dry:
-                await accounts.mark_needs_login(process.database, account.id, error.what)
+                await accounts.mark_unusable(process.database, account.id, error.state, error.what)
             return None
 
 
 async def _run(
     process: Process, account: Account, lease: Lease, wish: Wish, counter: Counter
 ) -> dict[str, Any]:
-    run_id = await workers.start_run(process.database, process.worker_id, account.id)
+    run_id = await workers.start_run(process.database, process.worker_id, account.id, is_errand=True)
     outcome, reason = "stopped", None
     try:
         result = await _connect_and_do(process, account, lease, run_id, wish, counter)

@@ -11,7 +11,7 @@ from worker.fleet.operations import reporting
 from worker.fleet.progress import recording
 from worker.flow.outbox import Outbox
 from worker.flow.outbox_ops import Lane
-from worker.pipeline.deps import Deps
+from worker.pipeline.deps import Deps, Standing
 from worker.pipeline.posting import Posting, PostingTransport
 from worker.store import accounts, channels, proxies
 from worker.store.account_secrets import forget_key, keep_key
@@ -31,22 +31,32 @@ if TYPE_CHECKING:
     from worker.store.sealing import Sealer
 
 
-async def gateway_of(process: Process, account: Account, lease: Lease, session: StoredSession) -> Gateway:
+async def gateway_of(
+    process: Process, account: Account, lease: Lease, session: StoredSession, standing: Standing | None = None
+) -> Gateway:
     """The account's way to Telegram, not yet connected, tied to its lease."""
     transfer = process.settings.transfer
     proxy = await proxies.load(process.database, process.sealer, account.id)
     keeper = _KeyKeeper(process.database, process.sealer, account.id)
     return Gateway(
         replace(process.server, proxy=proxy),
-        permission=process.governance.permission(account.id, premium=account.is_premium),
+        permission=process.governance.permission(account.id, standing),
         deadline=process.settings.telegram.call_timeout_secs,
         dc_id=session.dc_id,
         auth_key=session.auth_key,
         other_keys=OtherKeys(dict(session.other_keys), keeper),
         on_update=process.wake.ring,
-        tether=Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs),
+        tether=_tether(process, lease, is_direct=proxy is None),
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
     )
+
+
+def _tether(process: Process, lease: Lease, *, is_direct: bool) -> Tether:
+    tied = Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs)
+    if not is_direct:
+        # Telegram sees the proxy's address, whose connections nobody here counts.
+        return tied
+    return replace(tied, wait_to_dial=process.crowding.seconds_left, crowded=process.crowding.refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,8 @@ async def connected(
     Without a run it is only a look: nothing of the visit is kept, and the operations chat hears of none.
     """
     session = await accounts.load_session(process.database, process.sealer, account.id)
-    gateway = await gateway_of(process, account, lease, session)
+    standing = Standing(is_premium=account.is_premium)
+    gateway = await gateway_of(process, account, lease, session, standing)
     lease.on_lost = gateway.abort
     try:
         await gateway.connect()
@@ -82,6 +93,7 @@ async def connected(
             await accounts.save_me(process.database, account.id, me)
             seen = await gateway.channels()
             await channels.record_seen(process.database, account.id, seen, connecting=True)
+        standing.is_premium = me.is_premium
         account = replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id)
         transport = PostingTransport(gateway, lease)
         async with (
@@ -94,6 +106,7 @@ async def connected(
                 settings=process.settings,
                 database=process.database,
                 account=account,
+                standing=standing,
                 worker_id=process.worker_id,
                 run_id=run_id,
                 gateway=gateway,

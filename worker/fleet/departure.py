@@ -9,7 +9,7 @@ from worker.errors import FleetError, UserError
 from worker.fleet.connection import gateway_of
 from worker.log import get_logger
 from worker.store import accounts, sets
-from worker.store.open_intents import count_begun
+from worker.store.open_intents import begun_by, count_begun
 from worker.telegram.authorising import log_out
 
 if TYPE_CHECKING:
@@ -49,8 +49,14 @@ async def _refuse_if_it_has_begun_something(process: Process, account: Account) 
         raise UserError(
             f"account {account.id} has begun {begun} uploads that are not finished",
             remedy=f"have it finish them: worker recover; or leave them to other accounts:"
-            f" worker accounts disable {account.id}",
+            f" worker accounts disable {account.id}; or end what nobody can finish: worker recover --give-up"
+            f" {await _first_set(process, account)}",
         )
+
+
+async def _first_set(process: Process, account: Account) -> str:
+    begun = await begun_by(process.database, account.id, at_once=True, claimed=True)
+    return str(begun[0].set_id) if begun else "SET"
 
 
 async def _log_out(process: Process, account: Account, lease: Lease) -> bool:

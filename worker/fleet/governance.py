@@ -12,6 +12,7 @@ from worker.flow.keeper import Keeper
 from worker.flow.limits import Limits
 from worker.flow.outbox import Paces
 from worker.flow.parts import BlockCache, FileParts
+from worker.pipeline.deps import Standing
 from worker.store.governor_store import GovernorStore
 from worker.store.notifications import FLOW, listen
 
@@ -35,11 +36,12 @@ class Governance:
         self._blocks = blocks
         self._clock = clock
 
-    def permission(self, account_id: int, *, premium: bool = False, urgent: bool = False) -> GovernedCalls:
-        """For the calls of one account; ``urgent`` when a person waits for them."""
-        return GovernedCalls(
-            self._governor, self._blocks, self._clock, account_id, premium=premium, urgent=urgent
-        )
+    def permission(
+        self, account_id: int, standing: Standing | None = None, *, urgent: bool = False
+    ) -> GovernedCalls:
+        """For the calls of one account as it stands; ``urgent`` when a person waits for them."""
+        standing = standing or Standing(is_premium=False)
+        return GovernedCalls(self._governor, self._blocks, self._clock, account_id, standing, urgent=urgent)
 
 
 class GovernedCalls:
@@ -51,15 +53,15 @@ class GovernedCalls:
         blocks: BlockCache,
         clock: Clock,
         account_id: int,
+        standing: Standing,
         *,
-        premium: bool,
         urgent: bool,
     ) -> None:
         self._governor = governor
         self._blocks = blocks
         self._clock = clock
         self._account_id = account_id
-        self._premium = premium
+        self._standing = standing
         self._urgent = urgent
 
     async def read(self, method: str, chat: int, work: Callable[[], Awaitable[R]]) -> R:
@@ -77,7 +79,7 @@ class GovernedCalls:
         )
 
     def _call(self, method: str, chat: int) -> Call:
-        return Call(self._account_id, method, chat, premium=self._premium)
+        return Call(self._account_id, method, chat, premium=self._standing.is_premium)
 
 
 def chat_paces(settings: RateLimitSettings) -> Paces:

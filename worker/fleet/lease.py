@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from worker.errors import FleetError, LeaseLostError, RetryableError
+from worker.errors import FleetError, LeaseLostError, WorkerTroubleError
 from worker.log import get_logger
 from worker.store.account_locks import AccountLocks
 from worker.store.leases import Tenure, end_tenure
@@ -63,10 +63,10 @@ class Lease:
             raise LeaseLostError(self._lost or f"the lease of account {self._account_id} has run out")
 
     def require(self) -> None:
-        """Raise unless something visible may be written: ``RetryableError`` if that may come back."""
+        """Raise unless something visible may be written: ``WorkerTroubleError`` if that may come back."""
         self.require_time()
         if self.locks.in_doubt:
-            raise RetryableError(f"the lease of account {self._account_id} is in doubt")
+            raise WorkerTroubleError(f"the lease of account {self._account_id} is in doubt")
 
     async def confirmed(self) -> None:
         """Wait until something visible may be written."""

@@ -18,6 +18,7 @@ _MOST_CHARACTERS = 2000
 _MOST_LINES = 10
 _MOST_NAME = 60
 _MOST_REASON = 110
+_UNUSABLE = {"banned": "is banned by Telegram", "frozen": "is frozen by Telegram"}
 _OUTCOMES = ("published", "duplicate", "waiting", "failed")
 
 
@@ -43,9 +44,10 @@ def given_up_text(account: Account, sets: Sequence[tuple[str, str]]) -> str:
     return _text(f"⚠ {_who(account)} gave up {count_of(len(sets), 'archive')}", lines, "")
 
 
-def needs_login_text(account: Account, reason: str) -> str:
-    """An account that stands still until a person logs it in."""
-    return _text(f"⚠ {_who(account)} has to be logged in again", [_cut(reason, _MOST_REASON)], "")
+def unusable_text(account: Account, state: str, reason: str) -> str:
+    """An account that stands still until a person acts."""
+    told = _UNUSABLE.get(state, "has to be logged in again")
+    return _text(f"⚠ {_who(account)} {told}", [_cut(reason, _MOST_REASON)], "")
 
 
 def _who(account: Account) -> str:

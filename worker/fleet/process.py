@@ -25,6 +25,7 @@ from worker.store import workers
 from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer
 from worker.telegram.client import Server, trust_public_key
+from worker.telegram.crowding import Crowding
 from worker.workspace.folder import Workspace
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Process:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     # What was looked at for messages that an older database does not know, before anything is published.
     lookout: Lookout = field(default_factory=Lookout)
+    # Whether Telegram takes further connections from this host.
+    crowding: Crowding = field(default_factory=Crowding)
     # Rings when something was posted, a pause is over, or the process stops.
     wake: Bell = field(default_factory=Bell)
     # Rings when another worker wants its share of the accounts, or has yielded some.

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, UserError
+from worker.errors import (
+    OWN_TROUBLE,
+    AccountUnusableError,
+    FenceLostError,
+    FleetError,
+    LeaseLostError,
+    UserError,
+)
+from worker.flow.backoff import Backoff
 from worker.flow.handling import SourceClosedError
 from worker.log import get_logger
 from worker.pipeline.claim import claim_next
 from worker.pipeline.patience import after_a_bug
 from worker.pipeline.prove import prove_some
 from worker.pipeline.run import attempt
+from worker.pipeline.settling import settled
 from worker.recovery.intents import finish_open_intents
 from worker.store import sets
 from worker.store.claiming import Turn, others_prepare
@@ -32,6 +42,9 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 # How soon a set is claimed that another account has just found.
 _LOOK_AGAIN_SECONDS = 0.5
+# A worker in trouble takes its time before the next set; one that gets nothing done lets the account go.
+_TROUBLE = Backoff(first=0.5, cap=30.0)
+_MOST_TROUBLES = 6
 
 
 class ReadySets:
@@ -48,6 +61,8 @@ class ReadySets:
         self._line_is_free.set()
         self._fetching: Claim | None = None
         self._in_flight = 0
+        self._troubles = 0
+        self._rested = True
         self._last_channel = 0
         self._idle_since = process.clock.monotonic()
         self.obstacle: UserError | None = None
@@ -55,6 +70,7 @@ class ReadySets:
 
     async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
         await self._line_is_free.wait()
+        await self._rest_from_trouble()
         # Asked before looking for sets: what the scan found until then is there to be claimed.
         nothing_comes = self._scan_is_idle()
         if self._fatal is not None:
@@ -83,6 +99,7 @@ class ReadySets:
 
     async def acknowledge(self, item: Claim) -> None:
         """The pipeline has settled the set itself."""
+        self._troubles = 0
         self._ended(item)
 
     async def hand_back(self, item: Claim, seconds: float) -> None:
@@ -90,11 +107,19 @@ class ReadySets:
         if not self._deps.trust.is_trusted:
             # The next owner takes the set back; asking a database that is away would only cost time.
             return
-        with contextlib.suppress(FenceLostError):
+        try:
             await sets.hand_back(self._deps.database, item, reason=None, wait_seconds=seconds)
+        except FenceLostError:
+            return
+        except OWN_TROUBLE as error:
+            # The account is let go of in order, or taken over: either releases its claims.
+            log.warning("set.not_handed_back", set=item.set_id, reason=str(error))
 
     async def failed(self, claim: Claim, error: Exception) -> None:
-        """What the pipeline raises ends the account's work, unless it is a bug that only this set meets."""
+        """What the pipeline raises ends the account's work, unless it is a bug that only this set meets.
+
+        Trouble of the worker's own was waited for already, and the set given back: nothing is booked for it.
+        """
         self._ended(claim)
         if isinstance(error, FenceLostError):
             log.warning("set.lost", set=claim.set_id, reason=str(error))
@@ -102,17 +127,31 @@ class ReadySets:
         if isinstance(error, LeaseLostError | AccountUnusableError):
             self._fatal = error
             return
+        if isinstance(error, OWN_TROUBLE):
+            self._troubles += 1
+            self._rested = False
+            if self._troubles >= _MOST_TROUBLES:
+                self._fatal = error
+            return
         log.error("set.broke", set=claim.set_id, error=repr(error), exc_info=error)
         verdict = after_a_bug(claim, self._deps.settings.fleet)
+        write = partial(
+            sets.hand_back,
+            self._deps.database,
+            claim,
+            reason=f"internal error: {error!r}",
+            wait_seconds=verdict.seconds,
+            counts=verdict.counts,
+            give_up=verdict.gives_up,
+        )
         with contextlib.suppress(FenceLostError):
-            await sets.hand_back(
-                self._deps.database,
-                claim,
-                reason=f"internal error: {error!r}",
-                wait_seconds=verdict.seconds,
-                counts=verdict.counts,
-                give_up=verdict.gives_up,
-            )
+            await settled(self._deps, write)
+
+    async def _rest_from_trouble(self) -> None:
+        """The worker waits, not the set: another worker may have it meanwhile."""
+        if not self._rested:
+            await self._deps.clock.sleep(_TROUBLE.delay(self._troubles - 1))
+            self._rested = True
 
     async def _claim(self, turn: Turn) -> Claim | None:
         try:

@@ -116,7 +116,7 @@ async def _attended(process: Process, deps: Deps, request: Request) -> dict[str,
 def urgent(process: Process, deps: Deps) -> Deps:
     """The same account, with calls that a person waits for."""
     account = deps.account
-    permission = process.governance.permission(account.id, premium=account.is_premium, urgent=True)
+    permission = process.governance.permission(account.id, deps.standing, urgent=True)
     return replace(deps, gateway=deps.gateway.under(permission))
 
 

@@ -20,6 +20,7 @@ from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
 from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
 from worker.store import channels, cursors
+from worker.store.accounts import save_me
 from worker.store.memberships import lost_reading
 from worker.store.source_files import sort_earlier
 from worker.store.topic_cursors import keep_topics, read_others_first, settle_unreadable
@@ -77,6 +78,7 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
 async def _look_around(deps: Deps) -> list[Readable]:
     """The sources this account may read, once it is known how much of each it sees."""
     if await channels.seen_long_ago(deps.database, deps.account.id, _LIST_AGAIN_SECONDS):
+        await _ask_how_it_stands(deps)
         await channels.record_seen(deps.database, deps.account.id, await deps.gateway.channels())
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     unasked = [source for source in sources if source.visible_from is None]
@@ -95,6 +97,15 @@ async def _ask_about(deps: Deps, unasked: Sequence[Readable]) -> list[Readable]:
             break
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     return [source for source in sources if source.visible_from is not None]
+
+
+async def _ask_how_it_stands(deps: Deps) -> None:
+    """Premium comes and goes while an account is connected, and with it the size of what it may send."""
+    me = await deps.gateway.me()
+    if me.is_premium != deps.standing.is_premium:
+        log.warning("account.premium_changed", premium=me.is_premium)
+        deps.standing.is_premium = me.is_premium
+    await save_me(deps.database, deps.account.id, me)
 
 
 async def _lose(deps: Deps, source: Readable, reason: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError, UserError
 from worker.fleet.account import Mode, Report, elsewhere, explain, run_account
+from worker.fleet.crowded_host import share
 from worker.fleet.pausing import wake_when_told
 from worker.fleet.process import say_alive
 from worker.fleet.shift import Shift
@@ -43,6 +44,9 @@ async def run_fleet(process: Process, mode: Mode, only: Collection[str] = ()) ->
         asyncio.create_task(keep_clean(process), name="clean up"),
         asyncio.create_task(wake_when_told(process), name="hear of people"),
         asyncio.create_task(_warm(process), name="warm the parsers"),
+        asyncio.create_task(
+            share(process.database, process.crowding, process.clock), name="share what crowds the host"
+        ),
         asyncio.create_task(
             listen(process.database.address, REQUESTS, lambda _: process.bell.ring(), process.clock),
             name="hear of requests",

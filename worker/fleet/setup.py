@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from worker.clock import SystemClock
 from worker.errors import (
+    AccountBannedError,
     AccountUnusableError,
     FleetError,
     LeaseLostError,
@@ -25,6 +26,7 @@ from worker.errors import (
 from worker.fleet.governance import open_governance
 from worker.fleet.lease import lease_account, silence_of
 from worker.fleet.login_trouble import explain, in_use, interrupted, is_expired, is_wrong
+from worker.fleet.old_session import end_old_session, session_before
 from worker.fleet.presence import own_memory, signed_on
 from worker.fleet.process import open_sealer, telegram_server
 from worker.store import accounts, channels, pending_logins, workers
@@ -133,6 +135,7 @@ async def log_in(
             if lease is None:
                 raise in_use(account.id)
             pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
+            old = await session_before(login, account)
             try:
                 await _go_on(login, account, lease, pending, ask_code, ask_password)
             except AccountUnusableError:
@@ -141,6 +144,7 @@ async def log_in(
                 # What was begun has lapsed at Telegram, perhaps with its key.
                 login.tell("The login that was begun has lapsed.")
                 await _go_on(login, account, lease, None, ask_code, ask_password)
+            await end_old_session(login, account, lease, old)
     except LeaseLostError as error:
         raise interrupted(account.id, error) from error
     except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
@@ -175,7 +179,7 @@ async def _go_on(
 
 async def _note_end(login: Login, account: Account, error: FleetError) -> None:
     """Some refusals end a login for good: there is nothing to go on with."""
-    if "PHONE_NUMBER_BANNED" in error.what:
+    if isinstance(error, AccountBannedError) or "PHONE_NUMBER_BANNED" in error.what:
         await accounts.mark(login.database, account.id, "banned", error.what)
     elif "PHONE_NUMBER_UNOCCUPIED" in error.what or "PHONE_NUMBER_INVALID" in error.what:
         await pending_logins.drop(login.database, account.id)

@@ -10,7 +10,7 @@ import math
 import re
 
 from worker.domain.calls import Flood, FloodKind
-from worker.errors import BusyError, DiskFullError, NotBeforeError
+from worker.errors import BusyError, DiskTroubleError, NotBeforeError
 
 _NAMED = re.compile(r"\b(FLOOD_PREMIUM_WAIT|FLOOD_WAIT|SLOWMODE_WAIT)(?:_(\d+))?", re.IGNORECASE)
 _TOLD = re.compile(r"\bwait of (\d+) seconds?\b", re.IGNORECASE)
@@ -18,7 +18,7 @@ _UNKNOWN_LENGTH = 60
 
 
 # Waits that are asked for by our own disk and our own fleet.
-_NOT_TELEGRAMS = (BusyError, DiskFullError)
+_NOT_TELEGRAMS = (BusyError, DiskTroubleError)
 _TYPED = {
     "FloodWait": FloodKind.FLOOD,
     "FloodPremiumWait": FloodKind.PREMIUM,

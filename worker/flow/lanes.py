@@ -120,7 +120,7 @@ class Lanes:
         for key in keys:
             lane = self._lanes.get(key)
             if lane is not None and next(iter(lane)).owner is task:
-                raise ReentryError(f"this task already holds {key!r}")
+                raise ReentryError(f"this task already holds {_spoken(key)}")
 
     def _leave(self, claim: _Claim) -> None:
         """Take the claim out of its lanes, wherever it stands in them, and let new heads enter."""
@@ -138,6 +138,15 @@ class Lanes:
         # The future is done already if its waiter was cancelled and has not yet run to take itself out.
         if not claim.ahead and claim.entered is not None and not claim.entered.done():
             claim.entered.set_result(None)
+
+
+def _spoken(key: Hashable) -> str:
+    """A key as a person may read it: the first digits of a hash, not its bytes."""
+    if isinstance(key, bytes):
+        return f"{key.hex()[:12]}…"
+    if isinstance(key, tuple):
+        return " ".join(map(_spoken, key))
+    return str(key)
 
 
 def _named(keys: tuple[Hashable, ...]) -> tuple[Hashable, ...]:

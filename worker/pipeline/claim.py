@@ -26,7 +26,7 @@ async def claim_next(deps: Deps, turn: Turn) -> Claim | None:
     taker = claiming.Taker(
         deps.account.id,
         deps.worker_id,
-        is_premium=deps.account.is_premium,
+        is_premium=deps.standing.is_premium,
         standard_limit=transfer.standard_limit_mib * MIB,
         premium_limit=transfer.premium_limit_mib * MIB,
         kept_free=transfer.min_free_mib * MIB,

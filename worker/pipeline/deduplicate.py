@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import BusyError
 from worker.store.packages import package_with
+from worker.store.removals import is_unsettled
 from worker.store.uploads import live_intent_for
 from worker.store.withdrawals import is_withdrawn, where_remains_stand
 
@@ -63,12 +64,18 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined |
             return Declined()
         intent = await live_intent_for(connection, content_hash)
         remains = await where_remains_stand(connection, content_hash)
+        if intent is None and await is_unsettled(connection, content_hash):
+            what = "an upload of it was given up, and it is not known yet what that left at the destination"
+            remedy = "an account that sees all of the destination looks for it"
+            raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     if intent is not None:
         fleet = deps.settings.fleet
         what = f"waiting for account {intent.account_id}, which has begun to publish the same content"
+        # A person may end what nobody can finish.
+        remedy = f"or run: worker recover --give-up {intent.set_id}" if intent.is_stuck else ""
         # As long again as it has lasted: waits double by themselves, and its end wakes whoever waits.
         wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
-        raise BusyError(what, seconds=wait)
+        raise BusyError(what, seconds=wait, remedy=remedy)
     if remains is not None:
         what = f"what is left of it in {remains} has to be taken back before it is published again"
         remedy = "the next round tries; or delete those messages by hand"

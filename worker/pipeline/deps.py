@@ -70,6 +70,13 @@ class Silent:
         """Not shown."""
 
 
+@dataclass(slots=True)
+class Standing:
+    """What Telegram grants an account for the time being. It may change while the account is connected."""
+
+    is_premium: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Deps:
     """One account's work in one process."""
@@ -77,6 +84,7 @@ class Deps:
     settings: Settings
     database: Database
     account: Account
+    standing: Standing
     worker_id: UUID
     # None for a look, which is no run.
     run_id: int | None
@@ -96,4 +104,4 @@ class Deps:
     def upload_limit(self) -> int:
         """The largest part this account may send."""
         transfer = self.settings.transfer
-        return MIB * (transfer.premium_limit_mib if self.account.is_premium else transfer.standard_limit_mib)
+        return MIB * (transfer.premium_limit_mib if self.standing.is_premium else transfer.standard_limit_mib)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from worker.errors import BusyError, NoAccessError, NotBeforeError, RefusedError, SetFailedError
+from worker.errors import (
+    OWN_TROUBLE,
+    AccountUnusableError,
+    BusyError,
+    NoAccessError,
+    NotBeforeError,
+    RefusedError,
+    SetFailedError,
+)
 
 if TYPE_CHECKING:
     from worker.config.settings import FleetSettings
@@ -47,6 +55,10 @@ def judge(error: Exception, claim: Tried, fleet: FleetSettings) -> Verdict:
         return Verdict(longer, waits=claim.waits + 1)
     if isinstance(error, NotBeforeError):
         return Verdict(error.seconds)
+    if isinstance(error, (AccountUnusableError, *OWN_TROUBLE)):
+        # The worker waits for its end, and nothing can be written down before: the set waits no longer. An
+        # account that Telegram has shut out leaves it to the others at once.
+        return Verdict(0.0, waits=claim.waits)
     seconds = _doubled(fleet.retry_base_secs, claim.attempts + claim.waits, fleet.retry_cap_secs)
     if isinstance(error, SetFailedError | NoAccessError | RefusedError):
         return Verdict(seconds, counts=True, gives_up=claim.attempts + 1 >= fleet.max_attempts)

@@ -16,6 +16,7 @@ from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import stands_alone, waits_for, without_spares
 from worker.errors import (
+    OWN_TROUBLE,
     AccountUnusableError,
     FleetError,
     LeaseLostError,
@@ -25,6 +26,7 @@ from worker.errors import (
 )
 from worker.log import get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
+from worker.pipeline.settling import trouble_with
 from worker.pipeline.sight import require_sight
 from worker.store import proofs
 from worker.store.channels import channel_ref
@@ -97,6 +99,8 @@ async def _prove_or_settle(deps: Deps, one: Unproven, documents: Mapping[int, Do
         await _prove(deps, one, documents)
     except FleetError as error:
         await _look_again(deps, [one], error)
+    except (OSError, MemoryError) as error:
+        await _look_again(deps, [one], trouble_with(error))
     except Exception as error:
         # A bug that one set meets must not keep the others from being proven.
         log.exception("set.proof_broke", set=one.set_id)
@@ -118,7 +122,7 @@ async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetErro
 
 
 def _verdict(deps: Deps, unproven: Unproven, error: FleetError) -> Verdict:
-    if isinstance(error, RefusedError | SetFailedError):
+    if isinstance(error, (RefusedError, SetFailedError, *OWN_TROUBLE)):
         return judge(error, unproven, deps.settings.fleet)
     return Verdict(
         error.seconds if isinstance(error, NotBeforeError) else deps.settings.fleet.retry_base_secs

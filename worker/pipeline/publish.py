@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
-from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RetryableError
+from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RefusedError, RetryableError
 from worker.pipeline.copying import copy_part
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref
@@ -164,9 +164,9 @@ async def _post(
     posting = Posting(channel, file, part.caption, begin)
     try:
         return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
-    except (NotBeforeError, PartMissingError):
-        # Told to wait, or refused for lost bytes, so this attempt made no message: were the account's limit
-        # to change, this part may be cut anew. An attempt before it may have made one.
+    except (NotBeforeError, PartMissingError, RefusedError):
+        # Told to wait, or refused, so this attempt made no message: were the account's limit to change, this
+        # part may be cut anew. An attempt before it may have made one.
         if attempts == [True]:
             await mark_unsent(deps.database, intent, part.ordinal)
         raise

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import FileReader, Part
 from worker.errors import (
+    OWN_TROUBLE,
     AccountUnusableError,
     DiskFullError,
     FenceLostError,
@@ -28,6 +30,7 @@ from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.pipeline.settling import settled, trouble_with
 from worker.pipeline.sight import require_sight
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
@@ -56,11 +59,13 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
             outcome = "lost"
         except LeaseLostError:
             raise
+        except (OSError, MemoryError) as error:
+            outcome = await give_back(deps, claim, trouble_with(error))
         except FleetError as error:
             outcome = await give_back(deps, claim, error)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
-            if isinstance(error, AccountUnusableError):
+            if isinstance(error, (AccountUnusableError, *OWN_TROUBLE)):
                 raise
         finally:
             await tidy(deps, claim, reuse=reuse)
@@ -183,7 +188,8 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
 async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
     """End the claim without a result; how long it waits and whether it counts follows from the error."""
     verdict = judge(error, claim, deps.settings.fleet)
-    await hand_back(
+    write = partial(
+        hand_back,
         deps.database,
         claim,
         reason=str(error),
@@ -192,6 +198,7 @@ async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:
         give_up=verdict.gives_up,
         waits=verdict.waits,
     )
+    await settled(deps, write)
     if verdict.gives_up:
         log.warning("set.given_up", reason=str(error))
         deps.watcher.set_given_up(claim.name, str(error))

@@ -10,21 +10,30 @@ from typing import TYPE_CHECKING
 
 from worker.errors import NoAccessError, NotBeforeError
 from worker.log import get_logger
-from worker.recovery.reconcile import remove_sent
-from worker.store import missing_packages, open_intents, reach
+from worker.recovery.reconcile import Removed, remove_sent
+from worker.store import given_up, missing_packages, open_intents, reach
+from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from uuid import UUID
+
     from worker.pipeline.deps import Deps
+    from worker.store.database import Database
+    from worker.store.locks import LockSession
+    from worker.store.open_intents import Begun
     from worker.store.sets import Claim
+    from worker.store.silence import Silence
     from worker.store.uploads import Intent
+
+    Wait = Callable[[], Awaitable[None]]
 
 log = get_logger(__name__)
 
 
 async def abandon(deps: Deps, claim: Claim, intent: Intent) -> str:
     """Remove what a given-up intent sent, then end it and fail its set with the same reason."""
-    removed = await remove_sent(deps, intent)
-    return await _end(deps, claim, intent, removed)
+    return await _end(deps, claim, intent, await remove_sent(deps, intent))
 
 
 async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: NoAccessError) -> str:
@@ -33,6 +42,8 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     The destination counts as gone only when a person has chosen another one and no account reads it.
     """
     await reach.note_no_access(deps.database, deps.account.id, intent.destination_id)
+    if intent.reason is not None:
+        return await _give_up_shut_out(deps, claim, intent)
     if not await reach.is_gone_destination(deps.database, intent.destination_id):
         title = await reach.title_of(deps.database, intent.destination_id)
         # A person's decision to wait for: it is no fault of the set, and looked at again every so often.
@@ -44,7 +55,55 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     reason = "its destination is gone: no account can read it"
     intent = await open_intents.give_up(deps.database, intent, reason)
     # What it sent lies where nobody can delete it; the record of it stays, should the channel open again.
-    return await _end(deps, claim, intent, 0)
+    return await _end(deps, claim, intent, Removed(0, _recorded(intent), reason))
+
+
+async def _give_up_shut_out(deps: Deps, claim: Claim, intent: Intent) -> str:
+    """It is decided already, but not by this account to be done while another one reads the destination."""
+    others = await given_up.could_look(deps.database, intent.upload_id)
+    if others:
+        what = (
+            f"account {others[0]} takes back what account {deps.account.id} has sent and cannot see any more"
+        )
+        raise NotBeforeError(what, seconds=deps.settings.fleet.retry_base_secs)
+    return await _end(deps, claim, intent, Removed(0, _recorded(intent), "no account reads the destination"))
+
+
+def _recorded(intent: Intent) -> int:
+    return sum(part.state == "sent" for part in intent.parts)
+
+
+async def end_unseen(
+    database: Database, silence: Silence, locks: LockSession, worker_id: UUID, begun: Begun, calls_end: Wait
+) -> str:
+    """End a given-up upload whose account cannot work and whose destination no account reads.
+
+    The account's own lock and the content's are held, as by whoever would have done it with an account, and
+    ``calls_end`` lasts until whatever was under way has arrived or never will. A part that may have arrived
+    stays marked as such: nobody publishes its content there before it was looked for.
+    """
+    at_work = f"left to its worker: account {begun.account_id} is at work"
+    seen = await silence.outwait(begun.account_id, worker_id)
+    if seen is None or not await locks.try_account(begun.account_id):
+        return at_work
+    try:
+        if not await silence.has_not_moved(seen):
+            return at_work
+        await calls_end()
+        if not await locks.try_content(begun.content_hash):
+            return "waits: another worker is publishing the same content"
+        try:
+            intent = await open_intents.own(database, begun.upload_id, begun.account_id)
+            claim = await claim_set(database, begun.account_id, worker_id, intent.set_id)
+            if claim is None:
+                return "waits: a copy of it is being worked on"
+            await open_intents.abandon(database, intent, claim)
+        finally:
+            await locks.release_content(begun.content_hash)
+    finally:
+        await locks.release_account(begun.account_id)
+    log.warning("intent.abandoned", upload=intent.upload_id, reason=intent.reason, left=_recorded(intent))
+    return _ended(intent, Removed(0, _recorded(intent), "no account reads the destination"))
 
 
 async def require_posting(deps: Deps, intent: Intent) -> None:
@@ -81,8 +140,22 @@ async def find_copy(deps: Deps, intent: Intent) -> int | None:
     return None
 
 
-async def _end(deps: Deps, claim: Claim, intent: Intent, removed: int) -> str:
+async def _end(deps: Deps, claim: Claim, intent: Intent, taken_back: Removed) -> str:
     await open_intents.abandon(deps.database, intent, claim)
-    log.warning("intent.abandoned", upload=intent.upload_id, reason=intent.reason, removed=removed)
+    log.warning(
+        "intent.abandoned",
+        upload=intent.upload_id,
+        reason=intent.reason,
+        removed=taken_back.removed,
+        left=taken_back.left,
+    )
     deps.watcher.set_given_up(claim.name, intent.reason or "")
-    return f"given up: {intent.reason}"
+    return _ended(intent, taken_back)
+
+
+def _ended(intent: Intent, taken_back: Removed) -> str:
+    told = f"given up: {intent.reason}"
+    if taken_back.left:
+        left = f"{taken_back.left} of its messages are left over ({taken_back.why})"
+        told += f"; {left}: worker recover tries again"
+    return told

@@ -28,10 +28,11 @@ from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
+from worker.pipeline.settling import trouble_with
 from worker.pipeline.sight import look_how_far
 from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
-from worker.recovery.reconcile import look_above_floor
+from worker.recovery.reconcile import look_above_floor, settle_unseen
 from worker.recovery.replan import cut_anew
 from worker.recovery.sight import require_sight_of
 from worker.store import open_intents
@@ -54,6 +55,7 @@ async def finish_open_intents(deps: Deps, findings: Findings | None = None, *, a
     ``at_once`` is for a person who asks: what was told to wait is looked at too.
     """
     findings = findings or Findings()
+    await settle_unseen(deps)
     for begun in await open_intents.begun_by(deps.database, deps.account.id, at_once=at_once):
         try:
             findings.note(Kind.UPLOAD, begun.set_name, await _finish(deps, begun))
@@ -80,12 +82,16 @@ async def _finish(deps: Deps, begun: Begun) -> str:
         except FleetError as error:
             await give_back(deps, claim, error)
             raise
+        except (OSError, MemoryError) as error:
+            told = trouble_with(error)
+            await give_back(deps, claim, told)
+            raise told from error
         except Exception as bug:
             # One upload that meets a bug must not keep the account from all the others.
             log.exception("intent.broke", upload=begun.upload_id)
-            told = SetFailedError(f"internal error: {bug!r}", remedy="please report this")
-            await give_back(deps, claim, told)
-            raise told from bug
+            broken = SetFailedError(f"internal error: {bug!r}", remedy="please report this")
+            await give_back(deps, claim, broken)
+            raise broken from bug
         finally:
             await tidy(deps, claim)
 

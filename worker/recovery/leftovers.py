@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from worker.store.clock_steps import bring_back_waits
 from worker.store.disk import dead_reservations, sweep_reservations
 from worker.store.sets import dead_claims, release_dead_claims, unfinished_among
 from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
@@ -26,6 +27,7 @@ class Swept:
 
 async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
     """Close the runs of dead workers, release their claims and space, remove their files on this host."""
+    await bring_back_waits(database)
     runs = await bury_dead_workers(database, silent_seconds)
     claims = await release_dead_claims(database)
     dead = await dead_among(database, workspace.others())

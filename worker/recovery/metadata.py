@@ -17,6 +17,7 @@ from worker.errors import (
     LeaseLostError,
     NoAccessError,
     NotBeforeError,
+    OutcomeUnknownError,
     ReferenceExpiredError,
     RetryableError,
     SetFailedError,
@@ -40,7 +41,15 @@ _PER_ROUND = 100
 # Reads cost network here: nothing is read only to be compared with a checksum, and slow is not broken.
 _REMOTE = Limits(verify_bytes=0, wall_seconds=600.0)
 # The archive is not to blame for these, and may be read at another time or by another account.
-_NOT_THE_ARCHIVE = (NotBeforeError, RetryableError, ReferenceExpiredError, NoAccessError)
+_NOT_THE_ARCHIVE = (
+    NotBeforeError,
+    RetryableError,
+    OutcomeUnknownError,
+    ReferenceExpiredError,
+    NoAccessError,
+    OSError,
+    MemoryError,
+)
 
 
 async def complete_pending(deps: Deps) -> int:

@@ -6,19 +6,21 @@ intent's fence, and names a message that an intent recorded and no package refer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from worker.domain.marker import find_marker
 from worker.domain.telegram import Message
+from worker.errors import BusyError, FenceLostError, NoAccessError, RefusedError
 from worker.log import get_logger
+from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.posting import remove
 from worker.pipeline.sight import require_sight
 from worker.store import removals, uploads
 from worker.store.channels import channel_ref
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from worker.store.uploads import Intent, UploadPart
 
 log = get_logger(__name__)
+# Telegram answers at most 100 ids at once.
+_BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +83,68 @@ def _part_in(
     return part, document
 
 
-async def remove_sent(deps: Deps, intent: Intent) -> int:
-    """Delete what an intent that was given up has sent; how many messages. Its content's lock is held."""
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """How many messages were taken back, and how many are left over, and why."""
+
+    removed: int
+    left: int
+    why: str = ""
+
+
+async def remove_sent(deps: Deps, intent: Intent) -> Removed:
+    """Delete what an intent that was given up has sent. Its content's lock is held.
+
+    What may not be deleted stays recorded as left over: another account, or a right given later, may do it.
+    """
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
-    left = await removals.left_of(deps.database, intent.upload_id)
-    for item in left:
-        await _remove(deps, channel, item, intent.fence)
-    return len(left)
+    items = await removals.left_of(deps.database, intent.upload_id)
+    there = await _still_there(deps, channel, items)
+    for number, item in enumerate(items):
+        try:
+            await _remove(deps, channel, item, intent.fence, is_there=item.message_id in there)
+        except (NoAccessError, RefusedError) as error:
+            log.warning(
+                "message.left_over", message=item.message_id, upload=item.upload_id, reason=error.what
+            )
+            return Removed(number, len(items) - number, error.what)
+    return Removed(len(items), 0)
+
+
+async def settle_unseen(deps: Deps) -> None:
+    """Look for what uploads that were given up unseen may have left, and take it back."""
+    for item in await removals.unsettled_for(deps.database, deps.account.id):
+        try:
+            async with only_publisher(deps, item.content_hash):
+                await _settle(deps, item.upload_id)
+        except (BusyError, FenceLostError, NoAccessError) as error:
+            log.info("upload.not_settled", upload=item.upload_id, reason=str(error))
+
+
+async def _settle(deps: Deps, upload_id: int) -> None:
+    fence = await removals.own_ended(deps.database, upload_id)
+    intent = replace(await removals.ended_intent(deps.database, upload_id), fence=fence)
+    async for found in find_above_floor(deps, intent):
+        await removals.settle_found(
+            deps.database,
+            upload_id,
+            fence,
+            found.ordinal,
+            message_id=found.message_id,
+            document_id=found.document_id,
+        )
+    # What this account does not see would be taken for what was never sent.
+    await require_sight(
+        deps, intent.destination_id, [intent.floor_id + 1], f"what upload {upload_id} may have sent"
+    )
+    await removals.settle_absent(deps.database, upload_id, fence)
+    await remove_sent(deps, intent)
 
 
 async def remove_left_over(deps: Deps, item: Removable) -> str:
     """Delete one message of an upload that has ended, if it still is what was recorded; what came of it."""
     channel = await channel_ref(deps.database, deps.account.id, item.destination_id)
-    fence = await removals.own_ended(deps.database, item)
+    fence = await removals.own_ended(deps.database, item.upload_id)
     found = (await deps.gateway.messages(channel, [item.message_id])).get(item.message_id)
     if found is None:
         # Only who sees where it was may say so: nobody would look for it again.
@@ -104,12 +157,24 @@ async def remove_left_over(deps: Deps, item: Removable) -> str:
     if marker is None or marker.content_hash != item.content_hash:
         log.warning("message.not_ours", message=item.message_id, upload=item.upload_id)
         return "not what was sent: yours to delete"
-    await _remove(deps, channel, item, fence)
+    await _remove(deps, channel, item, fence, is_there=True)
     return "removed"
 
 
-async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int) -> None:
+async def _still_there(deps: Deps, channel: ChannelRef, items: Sequence[Removable]) -> set[int]:
+    ids = [item.message_id for item in items]
+    found: set[int] = set()
+    for start in range(0, len(ids), _BATCH):
+        found |= set(await deps.gateway.messages(channel, ids[start : start + _BATCH]))
+    return found
+
+
+async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int, *, is_there: bool) -> None:
+    # Asked for in any case: what an account does not see is not therefore gone.
     await removals.require_removable(deps.database, item, fence)
     await remove(deps.outbox, deps.transport, deps.account.id, channel, item.message_id)
     await removals.mark_deleted(deps.database, item, fence)
-    log.warning("message.removed", message=item.message_id, upload=item.upload_id)
+    if is_there:
+        log.warning("message.removed", message=item.message_id, upload=item.upload_id)
+    else:
+        log.info("message.gone_already", message=item.message_id, upload=item.upload_id)

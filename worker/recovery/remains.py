@@ -13,20 +13,20 @@ from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
 from worker.recovery.reconcile import remove_left_over
-from worker.store import removals
+from worker.store import remains as store
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
     from worker.recovery.findings import Findings
     from worker.recovery.sight import Sight
-    from worker.store.removals import Remains
+    from worker.store.remains import Remains
 
 log = get_logger(__name__)
 
 
 async def take_back_remains(deps: Deps, findings: Findings, sight: Sight, *, dry_run: bool = False) -> None:
     """Finish what a process that died, or an account that may not delete, has left of withdrawn packages."""
-    waiting = await removals.packages_with_remains(deps.database)
+    waiting = await store.packages_with_remains(deps.database)
     mine = {destination.channel_id for destination in await sight.destinations()} if waiting else set()
     for remains in waiting:
         if remains.channel_id not in mine:
@@ -44,7 +44,7 @@ async def take_back_remains(deps: Deps, findings: Findings, sight: Sight, *, dry
 async def take_back(deps: Deps, findings: Findings, remains: Remains) -> None:
     """Remove what uploads sent of this package; what cannot be removed now is tried again, and waited for."""
     is_settled = True
-    for item in await removals.left_of_package(deps.database, remains.package_id):
+    for item in await store.left_of_package(deps.database, remains.package_id):
         what = f"message {item.message_id} of {remains.name}"
         try:
             findings.note(Kind.MESSAGE, what, await remove_left_over(deps, item))
@@ -58,4 +58,4 @@ async def take_back(deps: Deps, findings: Findings, remains: Remains) -> None:
             log.warning("remains.not_removed", package=remains.package_id, reason=str(error))
             findings.note(Kind.MESSAGE, what, f"left: {error}")
     if is_settled:
-        await removals.settle_remains(deps.database, remains)
+        await store.settle_remains(deps.database, remains)

@@ -81,8 +81,10 @@ async def _take(deps: Deps, begun: Begun) -> None:
         intent = await look_above_floor(deps, intent)
         await require_sight_of(deps, intent)
         missing = [part.plan for part in intent.parts if part.state != "sent"]
-        source = await _source_for(deps, intent) if missing else intent.set_id
-        parts = cut_anew(missing, deps.upload_limit)
+        given_up = intent.reason is not None
+        source = intent.set_id if given_up or not missing else await _source_for(deps, intent)
+        # What is given up is only to be taken back: nothing of it is sent any more.
+        parts = [] if given_up else cut_anew(missing, deps.upload_limit)
         await open_intents.rewrite(deps.database, intent, deps.account.id, source, parts)
     log.warning("intent.taken_over", upload=begun.upload_id, of=begun.account_id, missing=len(missing))
 

@@ -18,7 +18,7 @@ from worker.recovery.findings import Kind
 from worker.recovery.remains import take_back
 from worker.store import missing_packages, withdrawals
 from worker.store.missing_packages import HeldDestination, Missing
-from worker.store.removals import Remains
+from worker.store.remains import Remains
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

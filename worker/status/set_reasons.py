@@ -33,8 +33,7 @@ def why(found: ListedSet, standard_limit: int | None = None) -> str:
 
 def _why_ready(found: ListedSet, standard_limit: int | None) -> str:
     if found.sender is not None:
-        told = _flood_wait(found) or found.reason
-        return f"{found.sender} has begun to publish it" + (f": {told}" if told else "")
+        return _why_begun(found)
     if not found.is_enabled:
         return f"{found.channel} is disabled"
     if not found.readers:
@@ -42,6 +41,16 @@ def _why_ready(found: ListedSet, standard_limit: int | None) -> str:
     if found.wait_seconds <= 0:
         return _why_next(found, standard_limit)
     return _flood_wait(found) or f"{found.reason or 'waits'} (again at {_clock(found)})"
+
+
+def _why_begun(found: ListedSet) -> str:
+    told = f"{found.sender} has begun to publish it"
+    if found.sender_state not in (None, "ready"):
+        # Another account takes it over by itself, where one can; a person may also end it.
+        ends = f"to end it without: worker recover --give-up {found.id}"
+        return f"{told} and does not work: another account that has the bytes goes on with it — {ends}"
+    reason = _flood_wait(found) or found.reason
+    return f"{told}: {reason}" if reason else told
 
 
 def _flood_wait(found: ListedSet) -> str | None:
@@ -52,7 +61,7 @@ def _flood_wait(found: ListedSet) -> str | None:
 
 def _why_next(found: ListedSet, standard_limit: int | None) -> str:
     if standard_limit is not None and found.part_count == 1 and found.total_size > standard_limit:
-        taken = "a Premium account that reads the channel takes it, or any other if that one is away for long"
+        taken = "a Premium account that reads the channel takes it, or any other after an hour"
         alone = "no Premium account reads the channel, so it is split"
         return (
             f"next in line: needs a Premium account or a split; {taken if found.premium_readers else alone}"

@@ -24,6 +24,7 @@ _ACCOUNT_TROUBLE = {
     "needs_login": "has to log in again",
     "disabled": "is disabled",
     "banned": "is banned by Telegram",
+    "frozen": "is frozen by Telegram",
 }
 
 
@@ -68,7 +69,7 @@ def what_waits(
     """Workers, accounts and sets that do not move. Pauses and rate limits have tables of their own."""
     return (
         *_waiting_workers(accounts, workers),
-        *_waiting_accounts(accounts, workers),
+        *_waiting_accounts(facts, accounts, workers),
         *_shut_out_accounts(facts, accounts),
         *_closed_destinations(facts),
         *_unreadable_topics(facts),
@@ -86,13 +87,20 @@ def _waiting_workers(accounts: Sequence[AccountStatus], workers: Sequence[Worker
 
 
 def _waiting_accounts(
-    accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]
+    facts: Facts, accounts: Sequence[AccountStatus], workers: Sequence[WorkerStatus]
 ) -> Iterator[Waiting]:
+    begun = {account.id: account.begun for account in facts.accounts}
     anybody = any(not worker.silent for worker in workers)
     for account in accounts:
         if account.state != "ready":
             trouble = _ACCOUNT_TROUBLE.get(account.state, account.state)
             why = f"{trouble}: {account.reason}" if account.reason else trouble
+            if account.state == "frozen":
+                why += f" — appeal in one of Telegram's apps, then run: worker accounts enable {account.id}"
+            if begun.get(account.id):
+                uploads = count_of(begun[account.id], "upload")
+                why += f"; it has begun {uploads}: another account that has the bytes goes on with that — "
+                why += "to end one without: worker recover --give-up SET"
             yield Waiting("account", account.name, why, None)
         elif account.worker is None and anybody:
             yield Waiting("account", account.name, "no worker has taken it yet", None)

@@ -11,7 +11,7 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from worker.errors import LeaseLostError, RetryableError
+from worker.errors import LeaseLostError, WorkerTroubleError
 from worker.log import get_logger
 from worker.store.leases import BEGIN, END_SILENT_OWNER, RENEW, Tenure
 from worker.store.locks import LockSession
@@ -154,14 +154,14 @@ class AccountLocks:
     async def renew(self) -> bool:
         """A heartbeat, on a fresh connection if need be; False if another worker owns the account by now.
 
-        ``RetryableError`` means that nothing can be said yet.
+        ``WorkerTroubleError`` means that nothing can be said yet.
         """
         try:
             if not self._session.lost.is_set():
                 return await self._beat(self._session)
             return await self._regain()
         except LeaseLostError as error:
-            raise RetryableError(str(error)) from error
+            raise WorkerTroubleError(str(error)) from error
 
     async def _beat(self, session: LockSession) -> bool:
         tenure = self._tenure
@@ -211,10 +211,10 @@ class AccountLocks:
 async def _hold_again(session: LockSession, account_ids: set[int], contents: set[bytes]) -> None:
     for account_id in account_ids:
         if not await session.try_account(account_id):
-            raise RetryableError("another session holds an account's lock")
+            raise WorkerTroubleError("another session holds an account's lock")
     for content_hash in contents:
         if not await session.try_content(content_hash):
-            raise RetryableError("another session holds the lock of a content")
+            raise WorkerTroubleError("another session holds the lock of a content")
 
 
 async def _undo(asking: asyncio.Task[bool], release: Callable[[], Awaitable[None]]) -> None:

@@ -189,17 +189,17 @@ async def disable(database: Database, account_id: int) -> None:
 
 
 async def enable(database: Database, account_id: int) -> None:
-    """Let a disabled account work again; one that has no session waits for its login.
+    """Let a disabled or frozen account work again; one that has no session waits for its login.
 
     One that has a session, and for which another login was begun, goes on with the session it has.
     """
     async with database.transaction("accounts.enable") as connection:
         await connection.execute(
             text("""
-                UPDATE accounts SET updated_at = fleet_now(), state = CASE WHEN EXISTS
+                UPDATE accounts SET updated_at = fleet_now(), state_reason = NULL, state = CASE WHEN EXISTS
                     (SELECT FROM account_keys k WHERE k.account_id = accounts.id AND k.is_main)
-                    THEN 'ready' WHEN state = 'disabled' THEN 'new' ELSE state END
-                WHERE id = :account AND state IN ('disabled', 'awaiting_code', 'awaiting_password')
+                    THEN 'ready' WHEN state IN ('disabled', 'frozen') THEN 'new' ELSE state END
+                WHERE id = :account AND state IN ('disabled', 'frozen', 'awaiting_code', 'awaiting_password')
             """),
             {"account": account_id},
         )
@@ -221,18 +221,19 @@ async def delete(database: Database, account_id: int) -> None:
             )
     except IntegrityError as error:
         raise UserError(
-            f"account {account_id} has begun something that is not finished", remedy="run: worker recover"
+            f"account {account_id} has begun something that is not finished",
+            remedy="run: worker recover; or end it: worker recover --give-up SET",
         ) from error
 
 
-async def mark_needs_login(database: Database, account_id: int, reason: str) -> bool:
-    """Telegram said that the session is over; a person has to log in again. Says whether that is news."""
-    async with database.transaction("accounts.needs_login") as connection:
+async def mark_unusable(database: Database, account_id: int, state: str, reason: str) -> bool:
+    """Telegram said that the account works no more; a person has to act. Says whether that is news."""
+    async with database.transaction("accounts.unusable") as connection:
         result = await connection.execute(
             text("""
-                UPDATE accounts SET state = 'needs_login', state_reason = :reason, updated_at = fleet_now()
+                UPDATE accounts SET state = :state, state_reason = :reason, updated_at = fleet_now()
                 WHERE id = :account AND state = 'ready'
             """),
-            {"account": account_id, "reason": reason},
+            {"account": account_id, "state": state, "reason": reason},
         )
     return bool(result.rowcount)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_TURNED_AWAY = 20
 _ABLE_MINUTES = 10
 _SLOWED_MINUTES = 60
+# For so long may a set be left to an account that suits it better, unless that one has no room for it either.
+_LEFT_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Taker:
     """An account that asks for work, and what it leaves to others.
 
     A single file above ``standard_limit`` is left to a Premium account that can send it whole; an account
-    that Telegram slows down leaves sets above ``large`` to one that is not slowed down.
+    that Telegram slows down leaves sets above ``large`` to one that is not slowed down. Either ends when the
+    set has been there for an hour, or was turned away by a disk without room for it.
     """
 
     account_id: int
@@ -101,9 +104,11 @@ _CANDIDATE = text(f"""
         WHERE s.channel_id = circle.id AND s.state = 'ready' AND s.not_before <= fleet_now()
           AND (circle.visible_from = 0 OR NOT EXISTS (
               SELECT FROM source_files f WHERE f.set_id = s.id AND f.message_id < circle.visible_from))
-          AND NOT (circle.whole_elsewhere AND s.part_count = 1
-                   AND s.total_size > :standard_limit AND s.total_size <= :premium_limit)
-          AND NOT (circle.faster_elsewhere AND s.total_size > :large)
+          AND NOT (s.turned_away_at IS NULL
+                   AND s.not_before > fleet_now() - interval '{_LEFT_MINUTES} minutes'
+                   AND (circle.whole_elsewhere AND s.part_count = 1
+                            AND s.total_size > :standard_limit AND s.total_size <= :premium_limit
+                        OR circle.faster_elsewhere AND s.total_size > :large))
           AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
           AND NOT EXISTS (SELECT FROM archive_sets o WHERE o.lead_document_id = s.lead_document_id
                           AND o.state = 'claimed')
@@ -115,7 +120,8 @@ _SKIP = text("""
     UPDATE archive_sets SET state = 'skipped', reason = :reason, updated_at = fleet_now() WHERE id = :set
 """)
 _POSTPONE = text("""
-    UPDATE archive_sets SET reason = :reason, not_before = fleet_now() + :wait * interval '1 second'
+    UPDATE archive_sets SET reason = :reason, not_before = fleet_now() + :wait * interval '1 second',
+        turned_away_at = CASE WHEN :for_long THEN fleet_now() ELSE turned_away_at END
     WHERE id = :set
 """)
 
@@ -166,15 +172,18 @@ async def seconds_to_next(database: Database, account_id: int) -> float | None:
         return seconds
 
 
-# Relies on archive_sets_to_prove. A hold that nobody renews runs out, so nobody waits for the dead.
+# Relies on archive_sets_to_prove. A hold that nobody renews runs out, so nobody waits for the dead; nor for
+# what a clock wrote that has stepped back since: no hold is for an hour.
 _OTHERS_PREPARE = text("""
     SELECT EXISTS (
         SELECT FROM memberships m JOIN channels c ON c.id = m.channel_id AND c.is_enabled
         WHERE m.account_id = :account AND m.can_read AND c.id <> ALL (CAST(:resting AS integer[])) AND (
             EXISTS (SELECT FROM scan_cursors cu WHERE cu.channel_id = c.id
-                      AND cu.held_by <> :account AND cu.held_until > fleet_now())
+                      AND cu.held_by <> :account
+                      AND cu.held_until BETWEEN fleet_now() AND fleet_now() + interval '1 hour')
             OR EXISTS (SELECT FROM archive_sets s WHERE s.channel_id = c.id AND s.state = 'collecting'
-                         AND s.to_prove AND s.reason = :unchecked AND s.not_before > fleet_now())))
+                         AND s.to_prove AND s.reason = :unchecked
+                         AND s.not_before BETWEEN fleet_now() AND fleet_now() + interval '1 hour')))
 """)
 
 
@@ -218,7 +227,8 @@ async def _take(connection: AsyncConnection, taker: Taker, disk: Disk, set_id: i
 
 
 async def _turn_away(connection: AsyncConnection, set_id: int, lack: NoRoom) -> None:
-    await connection.execute(_POSTPONE, {"set": set_id, "reason": lack.reason, "wait": lack.seconds})
+    values = {"set": set_id, "reason": lack.reason, "wait": lack.seconds, "for_long": not lack.asks}
+    await connection.execute(_POSTPONE, values)
 
 
 def _values(taker: Taker, turn: Turn) -> dict[str, object]:

@@ -106,14 +106,16 @@ _READABLE = text(f"""
     WHERE c.is_source AND c.is_enabled
     ORDER BY cu.scanned_at NULLS FIRST, c.id
 """)
-# Free, ours, or left by somebody who has not been heard of since.
+# Free, ours, or left by somebody who has not been heard of since. A hold that seems to last longer than any
+# was given before a clock stepped back; two accounts that read one channel at once do no harm.
 _HOLD = text("""
     INSERT INTO scan_cursors AS cu (channel_id, account_id, newest_message_id, pts, held_by, held_until)
     VALUES (:channel, :owner, :top, :pts, :account, fleet_now() + :hold * interval '1 second')
     ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO UPDATE SET held_by = excluded.held_by,
         held_until = excluded.held_until, newest_message_id = greatest(cu.last_message_id, :top),
         pts = CASE WHEN cu.pts = 0 THEN excluded.pts ELSE cu.pts END
-    WHERE cu.held_by IS NULL OR cu.held_by = :account OR cu.held_until < fleet_now()
+    WHERE cu.held_by IS NULL OR cu.held_by = :account
+       OR cu.held_until NOT BETWEEN fleet_now() AND fleet_now() + :hold * interval '1 second'
     RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts
 """)
 # What is read counts for as much as the account sees, and for as long as that is known.

@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from worker import faults
-from worker.errors import OutcomeUnknownError, RetryableError
+from worker.errors import CommitUnknownError, WorkerTroubleError
 from worker.log import get_logger
 from worker.store.address import printable
 from worker.store.connect import COMMAND_SECONDS, connect
@@ -36,8 +36,14 @@ _CONNECTION_TROUBLE = (
     asyncpg.InterfaceError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
+    # A shutdown, a cancelled statement, an error of the server's disk.
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
+    # A primary that has become a standby.
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    # The driver's own word for a line that broke in the middle of an answer.
+    asyncpg.InternalClientError,
     asyncpg.TooManyConnectionsError,
     # Not the connection's fault, but of the same kind: the transaction is undone and may be tried again.
     asyncpg.DeadlockDetectedError,
@@ -79,22 +85,22 @@ class Database:
         """One transaction, committed at the end of the block; failpoints ``db.<name>`` stand around it.
 
         When the connection breaks while the commit is under way its outcome is not known: the caller gets
-        ``OutcomeUnknownError`` and has to read back what is there.
+        ``CommitUnknownError`` and has to read back what is there.
         """
         async with self._connect() as connection:
             await connection.begin()
             try:
                 yield connection
             except BaseException:
-                with contextlib.suppress(DBAPIError, OSError):
+                with contextlib.suppress(DBAPIError, *_CONNECTION_TROUBLE):
                     await connection.rollback()
                 raise
             faults.reach(f"db.{name}", "before")
             try:
                 await connection.commit()
-            except (DBAPIError, OSError, TimeoutError) as error:
+            except (DBAPIError, *_CONNECTION_TROUBLE) as error:
                 if is_disconnect(error):
-                    raise OutcomeUnknownError(f"the commit of {name} got no answer") from error
+                    raise CommitUnknownError(f"the commit of {name} got no answer") from error
                 raise
             faults.reach(f"db.{name}", "after")
 
@@ -109,10 +115,10 @@ class Database:
         try:
             async with self._engine.connect() as connection:
                 yield connection
-        except (DBAPIError, PoolTimeoutError, OSError, TimeoutError) as error:
+        except (DBAPIError, *_CONNECTION_TROUBLE) as error:
             if is_disconnect(error):
                 what = f"PostgreSQL at {printable(self.address)} did not do it: {_cause(error)}"
-                raise RetryableError(what) from error
+                raise WorkerTroubleError(what) from error
             raise
 
     async def close(self) -> None:

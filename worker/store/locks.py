@@ -16,7 +16,7 @@ import asyncpg
 
 from worker import faults
 from worker.domain.content import lock_key
-from worker.errors import LeaseLostError, RetryableError
+from worker.errors import LeaseLostError, WorkerTroubleError
 from worker.store.address import driver_dsn
 
 # The first number of the two-number form; content hashes use the one-number form, which is another key space.
@@ -73,7 +73,7 @@ class LockSession:
                 statement_cache_size=0,
             )
         except _TROUBLE as error:
-            raise RetryableError("no connection for locks could be made") from error
+            raise WorkerTroubleError("no connection for locks could be made") from error
         return cls(connection, name, answer_within=answer_within)
 
     async def try_account(self, account_id: int) -> bool:

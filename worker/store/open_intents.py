@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
+from worker.store.protection import is_forbidden
 from worker.store.sets import fail_claim, wake_waiting
 from worker.store.uploads import insert_parts, load, require_intent
 from worker.store.visibility import sees_set
@@ -30,37 +31,54 @@ class Begun:
     upload_id: int
     content_hash: bytes
     account_id: int
+    set_id: int
     set_name: str
     part_count: int
     sent_count: int
 
 
-_BEGUN = """
-    SELECT u.id, u.content_hash, u.account_id, s.name, count(*), count(p.message_id)
-    FROM uploads u JOIN archive_sets s ON s.id = u.set_id JOIN upload_parts p ON p.upload_id = u.id
-    WHERE u.state = 'open' AND {which} GROUP BY u.id, s.name ORDER BY u.id
+# One that was given up before anything was sent may have no parts any more.
+BEGUN = """
+    SELECT u.id, u.content_hash, u.account_id, s.id, s.name, count(p.ordinal), count(p.message_id)
+    FROM uploads u JOIN archive_sets s ON s.id = u.set_id LEFT JOIN upload_parts p ON p.upload_id = u.id
+    WHERE u.state = 'open' AND {which} GROUP BY u.id, s.id ORDER BY u.id
 """
 # Both rely on uploads_open_by_account.
 _OF_ACCOUNT = text(
-    _BEGUN.format(
-        which="""u.account_id = :account AND (:at_once OR s.not_before <= fleet_now())
+    BEGUN.format(
+        which="""u.account_id = :account
+        AND (:at_once OR s.not_before <= fleet_now() OR u.reason IS NOT NULL)
         AND (s.state = 'ready' OR :claimed)"""
     )
 )
+_SEES_DESTINATION = """EXISTS (SELECT FROM memberships m WHERE m.account_id = :account AND m.can_read
+                    AND m.channel_id = u.destination_id AND {posting}
+                    AND (m.visible_from = 0 OR m.channel_id = ANY(CAST(:whole AS integer[]))))"""
+# Whoever may post there may take back what stands there; without such an account it is only looked for.
+_POSTS_OR_NOBODY_DOES = """(m.can_post OR NOT EXISTS (
+                        SELECT FROM memberships o JOIN accounts oa ON oa.id = o.account_id
+                        WHERE o.channel_id = u.destination_id AND o.can_read AND o.can_post
+                          AND o.visible_from = 0 AND oa.state = 'ready' AND oa.id <> u.account_id))"""
 # The bytes that are still missing must be within this account's reach: in the same set, or in a copy of it.
+# An upload that was given up needs none of them, and is ended for an account that is shut out as well.
 _STRANDED = text(
-    _BEGUN.format(
+    BEGUN.format(
         which=f"""u.account_id <> :account AND s.state = 'ready'
-        AND u.account_id IN (SELECT id FROM accounts WHERE id = ANY(CAST(:asked AS integer[]))
-                             OR state IN ('needs_login', 'disabled', 'banned'))
-        AND EXISTS (SELECT FROM memberships m WHERE m.account_id = :account AND m.can_post
-                    AND m.can_read AND m.channel_id = u.destination_id
-                    AND (m.visible_from = 0 OR m.channel_id = ANY(CAST(:whole AS integer[]))))
-        AND (NOT EXISTS (SELECT FROM upload_parts q WHERE q.upload_id = u.id AND q.state <> 'sent')
+        AND (u.account_id IN (SELECT id FROM accounts WHERE id = ANY(CAST(:asked AS integer[]))
+                              OR state IN ('needs_login', 'disabled', 'banned', 'frozen')
+                              OR state <> 'ready' AND u.reason IS NOT NULL)
+             OR u.reason IS NOT NULL AND NOT EXISTS (
+                 SELECT FROM memberships w WHERE w.account_id = u.account_id
+                   AND w.channel_id = u.destination_id AND w.can_read))
+        AND (u.reason IS NOT NULL AND {_SEES_DESTINATION.format(posting=_POSTS_OR_NOBODY_DOES)}
+             OR {_SEES_DESTINATION.format(posting="m.can_post")})
+        AND (u.reason IS NOT NULL
+             OR NOT EXISTS (SELECT FROM upload_parts q WHERE q.upload_id = u.id AND q.state <> 'sent')
              OR EXISTS (SELECT FROM archive_sets c JOIN memberships m ON m.channel_id = c.channel_id
+                        JOIN channels h ON h.id = c.channel_id
                         WHERE m.account_id = :account AND m.can_read AND {sees_set("c.id")}
                         AND (c.id = s.id OR c.content_hash = u.content_hash AND c.state = 'ready'
-                             AND c.part_count = s.part_count)))"""
+                             AND c.part_count = s.part_count AND NOT {is_forbidden("h", "c.id")})))"""
     )
 )
 

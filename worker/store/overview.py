@@ -116,11 +116,19 @@ async def count_held_back(database: Database) -> int:
 
 
 async def waiting_sets(database: Database, limit: int = 50) -> list[WaitingSet]:
-    """Sets that are ready, collecting, claimed or failed, those that move next first."""
+    """Sets that are ready, collecting, claimed or failed, those that move next first.
+
+    What an account has begun that does not work waits for that, whatever was said of it last.
+    """
     async with database.reading() as connection:
         rows = await connection.execute(
             text("""
-                SELECT s.id, s.name, c.title, s.state, coalesce(s.reason, '') AS reason,
+                SELECT s.id, s.name, c.title, s.state, coalesce(
+                           (SELECT 'account ' || a.id || ' has begun to publish it and does not work — log it'
+                                || ' in, or end the upload: worker recover --give-up ' || s.id
+                            FROM uploads u JOIN accounts a ON a.id = u.account_id
+                            WHERE u.set_id = s.id AND u.state = 'open' AND a.state <> 'ready'),
+                           s.reason, '') AS reason,
                        greatest(0, extract(epoch FROM s.not_before - fleet_now()))::float8 AS seconds
                 FROM archive_sets s JOIN channels c ON c.id = s.channel_id
                 WHERE s.state IN ('ready', 'collecting', 'claimed', 'failed')

@@ -11,10 +11,14 @@ from worker.domain.forming import PROTECTED, UNCHECKED
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-_FORBIDDEN = """
-    NOT c.allow_protected
-    AND (c.is_protected OR EXISTS (SELECT FROM source_files f WHERE f.set_id = s.id AND f.is_protected))
-"""
+
+def is_forbidden(channel: str, set_id: str) -> str:
+    """SQL: whether this set of this channel (its alias) is protected, and nobody has allowed that."""
+    return f"""(NOT {channel}.allow_protected AND ({channel}.is_protected OR EXISTS (
+        SELECT FROM source_files f WHERE f.set_id = {set_id} AND f.is_protected)))"""
+
+
+_FORBIDDEN = is_forbidden("c", "s.id")
 # What is being published was begun when it was allowed, and is finished.
 _SKIP = text(f"""
     UPDATE archive_sets s SET state = 'skipped', reason = :protected, updated_at = fleet_now() FROM channels c
@@ -27,7 +31,7 @@ _ALLOW = text(f"""
         reason = CASE WHEN s.to_prove THEN :unchecked END, not_before = fleet_now(), updated_at = fleet_now()
     FROM channels c
     WHERE c.telegram_id = :channel AND s.channel_id = c.id AND s.state = 'skipped' AND s.reason = :protected
-      AND NOT ({_FORBIDDEN})
+      AND NOT {_FORBIDDEN}
 """)
 
 

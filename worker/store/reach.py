@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.protection import is_forbidden
 from worker.store.visibility import sees_set
 
 if TYPE_CHECKING:
@@ -22,14 +23,16 @@ class Copy:
     account_id: int
 
 
-# Relies on archive_sets_content. A set that is gone itself has failed, and is no copy.
+# Relies on archive_sets_content. A set that is gone itself has failed, and is no copy. Nor is a protected one
+# any, also while nobody has noticed that yet.
 _COPIES = text(f"""
     SELECT s.id, m.account_id FROM archive_sets s
-    JOIN archive_sets own ON own.id = :set
+    JOIN archive_sets own ON own.id = :set JOIN channels c ON c.id = s.channel_id
     JOIN memberships m ON m.channel_id = s.channel_id AND m.can_read
     JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
     WHERE s.content_hash = :hash AND s.id <> own.id AND s.state = 'ready' AND s.part_count = own.part_count
-      AND {sees_set("s.id")} AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
+      AND {sees_set("s.id")} AND NOT {is_forbidden("c", "s.id")}
+      AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
     ORDER BY s.id
 """)
 
@@ -84,7 +87,7 @@ async def is_gone_destination(database: Database, channel_id: int) -> bool:
         query = text("""
             SELECT NOT c.is_destination AND NOT EXISTS (
                 SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id
-                WHERE m.channel_id = c.id AND m.can_read AND a.state IN ('ready', 'needs_login'))
+                WHERE m.channel_id = c.id AND m.can_read AND a.state IN ('ready', 'needs_login', 'frozen'))
             FROM channels c WHERE c.id = :channel
         """)
         return bool((await connection.execute(query, {"channel": channel_id})).scalar_one())

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
-from worker.store.sets import wake_waiting
+from worker.store.uploads import load
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from worker.store.database import Database
+    from worker.store.uploads import Intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +38,20 @@ _CONDITION = """
                     JOIN packages s ON s.id = k.package_id AND NOT (s.state = 'withdrawn' AND s.has_remains)
                     WHERE k.dest_channel_id = u.destination_id AND k.message_id = p.message_id)
 """
-_LEFT = f"""
+LEFT = f"""
     SELECT u.id, p.ordinal, u.content_hash, u.destination_id, p.message_id
     FROM uploads u JOIN upload_parts p ON p.upload_id = u.id WHERE {_CONDITION} AND {{which}}
     ORDER BY u.id, p.ordinal
 """
-_OF_UPLOAD = text(_LEFT.format(which="u.id = :upload"))
+_OF_UPLOAD = text(LEFT.format(which="u.id = :upload"))
 # What a withdrawn package leaves is taken back with it.
 _OF_ENDED = text(
-    _LEFT.format(
+    LEFT.format(
         which="""u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)
             AND NOT EXISTS (SELECT FROM packages r WHERE r.id = u.package_id AND r.has_remains)"""
     )
     + " LIMIT :limit"
 )
-# Relies on uploads_package.
-_OF_PACKAGE = text(
-    _LEFT.format(
-        which="""u.state <> 'open' AND u.package_id = :package
-            AND EXISTS (SELECT FROM packages w WHERE w.id = :package AND w.state = 'withdrawn')"""
-    )
-)
-# Relies on packages_remains.
-_WITH_REMAINS = text("""
-    SELECT id, content_hash, file_name, dest_channel_id FROM packages
-    WHERE has_remains AND state = 'withdrawn' ORDER BY id LIMIT :limit
-""")
 _REMOVABLE = text(f"""
     SELECT 1 FROM uploads u JOIN upload_parts p ON p.upload_id = u.id
     WHERE u.id = :upload AND u.fence = :fence AND p.ordinal = :ordinal AND {_CONDITION}
@@ -86,49 +77,85 @@ async def left_of_ended(database: Database, after: Removable | None, limit: int 
         return [Removable(*row) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """A withdrawn package of which other messages may stand."""
-
-    package_id: int
-    content_hash: bytes
-    name: str
-    channel_id: int
-
-
-async def packages_with_remains(database: Database, limit: int = 100) -> list[Remains]:
-    """Withdrawn packages whose other messages have to be taken back, oldest first."""
-    async with database.reading() as connection:
-        return [Remains(*row) for row in await connection.execute(_WITH_REMAINS, {"limit": limit})]
-
-
-async def left_of_package(database: Database, package_id: int) -> list[Removable]:
-    """What uploads sent of this package, if it is withdrawn and as far as it may stand."""
-    async with database.reading() as connection:
-        rows = await connection.execute(_OF_PACKAGE, {"package": package_id})
-        return [Removable(*row) for row in rows]
-
-
-async def settle_remains(database: Database, remains: Remains) -> None:
-    """Nothing is left of the package that is ours to take back; whoever waited for that goes on."""
-    async with database.transaction("removals.settle") as connection:
-        await connection.execute(
-            text("UPDATE packages SET has_remains = false WHERE id = :package"),
-            {"package": remains.package_id},
-        )
-        await wake_waiting(connection, remains.content_hash)
-
-
-async def own_ended(database: Database, item: Removable) -> int:
+async def own_ended(database: Database, upload_id: int) -> int:
     """Become the only one who acts for an ended upload; the fence to do it under."""
     async with database.transaction("removals.own") as connection:
         query = text(
             "UPDATE uploads SET fence = fence + 1 WHERE id = :upload AND state <> 'open' RETURNING fence"
         )
-        row = (await connection.execute(query, {"upload": item.upload_id})).one_or_none()
+        row = (await connection.execute(query, {"upload": upload_id})).one_or_none()
     if row is None:
-        raise FenceLostError(f"upload {item.upload_id} is open again")
+        raise FenceLostError(f"upload {upload_id} is open again")
     return int(row.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """An upload that was given up while nobody could see whether some of its parts had arrived."""
+
+    upload_id: int
+    content_hash: bytes
+
+
+_SEEN_WHOLE = """u.destination_id IN (
+    SELECT channel_id FROM memberships WHERE account_id = :account AND can_read AND visible_from = 0)"""
+# Both rely on uploads_abandoned.
+_UNSETTLED = """
+    FROM uploads u JOIN channels c ON c.id = u.destination_id AND c.is_destination
+    WHERE u.state = 'abandoned' AND {which}
+      AND EXISTS (SELECT FROM upload_parts p WHERE p.upload_id = u.id AND p.state = 'sending')
+"""
+_IS_UNSETTLED = text(f"SELECT 1 {_UNSETTLED.format(which='u.content_hash = :hash')} LIMIT 1")
+_MINE_TO_SETTLE = text(f"""
+    SELECT u.id, u.content_hash {_UNSETTLED.format(which=_SEEN_WHOLE)} ORDER BY u.id LIMIT 100
+""")
+
+
+async def is_unsettled(connection: AsyncConnection, content_hash: bytes) -> bool:
+    """Whether a message of this content may stand where archives go without anybody having seen it."""
+    return (await connection.execute(_IS_UNSETTLED, {"hash": content_hash})).one_or_none() is not None
+
+
+async def unsettled_for(database: Database, account_id: int) -> list[Unsettled]:
+    """What was given up unseen, and this account could look for."""
+    async with database.reading() as connection:
+        return [Unsettled(*row) for row in await connection.execute(_MINE_TO_SETTLE, {"account": account_id})]
+
+
+async def ended_intent(database: Database, upload_id: int) -> Intent:
+    """An upload that was given up, with its parts."""
+    async with database.reading() as connection:
+        return await load(connection, upload_id, "abandoned")
+
+
+async def settle_found(
+    database: Database, upload_id: int, fence: int, ordinal: int, *, message_id: int, document_id: int
+) -> None:
+    """A part of a given-up upload has arrived after all: from here on its message can be removed."""
+    values = {"upload": upload_id, "fence": fence, "ordinal": ordinal}
+    async with database.transaction("removals.found") as connection:
+        await connection.execute(
+            text("""
+                UPDATE upload_parts p SET state = 'sent', message_id = :message, document_id = :document,
+                    sent_at = fleet_now() FROM uploads u
+                WHERE u.id = p.upload_id AND u.id = :upload AND u.fence = :fence AND u.state = 'abandoned'
+                  AND p.ordinal = :ordinal
+            """),
+            {**values, "message": message_id, "document": document_id},
+        )
+
+
+async def settle_absent(database: Database, upload_id: int, fence: int) -> None:
+    """The destination was looked through: no other part of this upload has arrived, and none will."""
+    async with database.transaction("removals.absent") as connection:
+        await connection.execute(
+            text("""
+                UPDATE upload_parts p SET state = 'planned' FROM uploads u
+                WHERE u.id = p.upload_id AND u.id = :upload AND u.fence = :fence AND u.state = 'abandoned'
+                  AND p.state = 'sending'
+            """),
+            {"upload": upload_id, "fence": fence},
+        )
 
 
 async def require_removable(database: Database, item: Removable, fence: int) -> None:

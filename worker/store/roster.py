@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RosterAccount:
-    """An account, and the worker whose lease on it still runs."""
+    """An account, the worker whose lease on it still runs, and how many uploads it has open."""
 
     id: int
     phone: str
@@ -30,6 +30,7 @@ class RosterAccount:
     state: str
     state_reason: str | None
     worker_id: UUID | None
+    begun: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,11 @@ _SHUT_OUT = text("""
       AND NOT coalesce(m.can_read AND m.can_post, false)
     ORDER BY a.id, c.id
 """)
+# Relies on uploads_open_by_account.
 _ACCOUNTS = text("""
     SELECT id, phone, display_name, username, is_premium, state, state_reason,
-           CASE WHEN lease_until > fleet_now() THEN worker_id END
+           CASE WHEN lease_until > fleet_now() THEN worker_id END,
+           (SELECT count(*) FROM uploads u WHERE u.account_id = accounts.id AND u.state = 'open')
     FROM accounts ORDER BY id
 """)
 # Relies on workers_live.
@@ -149,6 +152,7 @@ _THIS_MOMENT = text("""
 _FINISHED = text("""
     SELECT DISTINCT account_id FROM runs
     WHERE id >= :first AND outcome = 'finished' AND ended_at >= :at AND account_id IS NOT NULL
+      AND NOT is_errand
 """)
 
 

@@ -24,7 +24,8 @@ class ListedSet:
     """A set, and the circumstances that may hold it up.
 
     ``wait_seconds`` is how long it may not be claimed yet, ``readers`` how many logged-in accounts read its
-    channel, ``premium_readers`` how many of them are Premium, ``sender`` who has begun to publish it.
+    channel, ``premium_readers`` how many of them are Premium, ``sender`` who has begun to publish it, and
+    ``sender_state`` how that account stands.
     """
 
     id: int
@@ -45,6 +46,7 @@ class ListedSet:
     worker: str | None
     sender: str | None
     premium_readers: int
+    sender_state: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,9 @@ _SETS = """
          JOIN accounts a ON a.id = u.account_id WHERE u.set_id = s.id AND u.state = 'open'),
         CASE WHEN s.state = 'ready' THEN
             (SELECT count(*) FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
-             WHERE m.channel_id = s.channel_id AND m.can_read AND a.is_premium) ELSE 0 END
+             WHERE m.channel_id = s.channel_id AND m.can_read AND a.is_premium) ELSE 0 END,
+        (SELECT a.state FROM uploads u JOIN accounts a ON a.id = u.account_id
+         WHERE u.set_id = s.id AND u.state = 'open')
     FROM archive_sets s JOIN channels c ON c.id = s.channel_id
 """
 _ONE = text(f"{_SETS} WHERE s.id = :id")
@@ -166,7 +170,8 @@ async def skip_set(database: Database, set_id: int, reason: str) -> ListedSet:
         before = await _listed(connection, set_id, lock=True)
         if before.sender is not None:
             raise UserError(
-                f"{before.sender} has begun to publish set {set_id}", remedy="let it end: worker recover"
+                f"{before.sender} has begun to publish set {set_id}",
+                remedy=f"let it end: worker recover; or end it: worker recover --give-up {set_id}",
             )
         if before.state not in ("collecting", "ready", "failed"):
             raise UserError(f"set {set_id} is {before.state}: there is nothing to leave out")

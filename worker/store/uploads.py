@@ -71,18 +71,22 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class LiveIntent:
-    """That somebody has begun to publish a content, and how long ago."""
+    """That somebody has begun to publish a content, how long ago, and whether that account does not work."""
 
     upload_id: int
+    set_id: int
     account_id: int
     age_seconds: float
+    is_stuck: bool
 
 
 async def live_intent_for(connection: AsyncConnection, content_hash: bytes) -> LiveIntent | None:
     """The open upload of this content, if there is one. Relies on uploads_one_live_intent."""
     query = text("""
-        SELECT id, account_id, extract(epoch FROM fleet_now() - created_at)::float8
-        FROM uploads WHERE content_hash = :hash AND state = 'open'
+        SELECT u.id, u.set_id, u.account_id, extract(epoch FROM fleet_now() - u.created_at)::float8,
+               a.state <> 'ready'
+        FROM uploads u JOIN accounts a ON a.id = u.account_id
+        WHERE u.content_hash = :hash AND u.state = 'open'
     """)
     row = (await connection.execute(query, {"hash": content_hash})).one_or_none()
     return None if row is None else LiveIntent(*row)
@@ -239,20 +243,20 @@ async def require_intent(connection: AsyncConnection, intent: Intent) -> None:
         raise FenceLostError(f"upload {intent.upload_id} has another owner")
 
 
-async def load(connection: AsyncConnection, upload_id: int) -> Intent:
-    """An open intent with its parts; ``FenceLostError`` if it has ended."""
+async def load(connection: AsyncConnection, upload_id: int, state: str = "open") -> Intent:
+    """An intent with its parts, an open one unless told otherwise; ``FenceLostError`` if it is not that."""
     row = (
         await connection.execute(
             text("""
                 SELECT id, fence, content_hash, set_id, account_id, destination_id, floor_id, total_size,
                     reason
-                FROM uploads WHERE id = :upload AND state = 'open'
+                FROM uploads WHERE id = :upload AND state = :state
             """),
-            {"upload": upload_id},
+            {"upload": upload_id, "state": state},
         )
     ).one_or_none()
     if row is None:
-        raise FenceLostError(f"upload {upload_id} has ended")
+        raise FenceLostError(f"upload {upload_id} is not {state} any more")
     parts = await connection.execute(
         text("""
             SELECT ordinal, file_name, byte_offset, byte_length, random_id, caption, state, message_id,

@@ -74,8 +74,11 @@ async def stopped(database: Database, worker_id: UUID) -> None:
         )
 
 
-async def start_run(database: Database, worker_id: UUID, account_id: int) -> int:
-    """One account begins to work in this process, whose lease shows that nobody else works with it."""
+async def start_run(database: Database, worker_id: UUID, account_id: int, *, is_errand: bool = False) -> int:
+    """One account begins to work in this process, whose lease shows that nobody else works with it.
+
+    ``is_errand``: a command needs its session; what the account has to do is not brought to its end by that.
+    """
     async with database.transaction("runs.start") as connection:
         await connection.execute(
             text("""
@@ -84,10 +87,12 @@ async def start_run(database: Database, worker_id: UUID, account_id: int) -> int
             """),
             {"account": account_id},
         )
-        query = text("INSERT INTO runs (worker_id, account_id) VALUES (:worker, :account) RETURNING id")
-        run_id: int = (
-            await connection.execute(query, {"worker": worker_id, "account": account_id})
-        ).scalar_one()
+        query = text("""
+            INSERT INTO runs (worker_id, account_id, is_errand) VALUES (:worker, :account, :errand)
+            RETURNING id
+        """)
+        values = {"worker": worker_id, "account": account_id, "errand": is_errand}
+        run_id: int = (await connection.execute(query, values)).scalar_one()
         return run_id
 
 

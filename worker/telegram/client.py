@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from worker.telegram.storage import MemoryStorage
+    from worker.telegram.tether import Tether
 
 
 aes_backend.install()
@@ -49,7 +50,7 @@ class FleetClient(Client):
         storage: MemoryStorage,
         *,
         on_update: Callable[[], None],
-        may_send: Callable[[], None],
+        tether: Tether,
     ) -> None:
         super().__init__(
             "archive-fleet",
@@ -64,7 +65,7 @@ class FleetClient(Client):
             fetch_topics=False,
             fetch_stories=False,
             fetch_stickers=False,
-            connection_factory=connection_class(server, may_send),
+            connection_factory=connection_class(server, tether),
         )
         self._on_update = on_update
 

@@ -12,6 +12,8 @@ from pyrogram.session import Auth
 
 from worker import faults
 from worker.errors import (
+    AccountBannedError,
+    AccountFrozenError,
     AccountUnusableError,
     FleetError,
     LeaseLostError,
@@ -74,7 +76,7 @@ class Connections:
         self._server = server
         self._storage = storage
         self._deadline = deadline
-        self._client = FleetClient(server, storage, on_update=on_update, may_send=tether.may_send)
+        self._client = FleetClient(server, storage, on_update=on_update, tether=tether)
         self._routes: dict[int, Route] = {}
         self._depths: dict[tuple[int, Direction], Depth] = {}
         self._bounds = bounds
@@ -131,9 +133,11 @@ class Connections:
         with faults.around(f"telegram.{call.method}"):
             try:
                 return await self._porter.carry(route, call)
-            except AccountUnusableError:
+            except AccountUnusableError as error:
                 # The account is judged at home alone: another data centre may merely have forgotten its key.
-                if dc_id == self._storage.main_dc:
+                if dc_id == self._storage.main_dc or isinstance(
+                    error, AccountBannedError | AccountFrozenError
+                ):
                     raise
                 await self._give_up_route(dc_id, route)
                 return await self._porter.carry(await self._open_route(dc_id), call)
@@ -208,7 +212,10 @@ class Connections:
                 await session.is_started.wait()
         except TimeoutError:
             await session.stop()
-            raise session.broken or RetryableError("Telegram does not answer") from None
+            what = "Telegram does not answer"
+            if (pause := self._tether.wait_to_dial()) > 0:
+                what = f"Telegram takes no further connection from this host for {pause:.0f} s"
+            raise session.broken or RetryableError(what) from None
         except FleetError:
             session.abort()
             raise

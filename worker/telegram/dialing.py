@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from worker.telegram.client import Server
+    from worker.telegram.tether import Tether
 
 
-def connection_class(server: Server, may_send: Callable[[], None]) -> type[Any]:
+# A packet of four bytes is an error of the transport itself.
+_TOO_MANY_CONNECTIONS = (-429).to_bytes(4, "little", signed=True)
+
+
+def connection_class(server: Server, tether: Tether) -> type[Any]:
     """A connection of the library whose sockets are ours, whatever framing a proxy's secret asks for."""
 
     class FleetConnection(Connection):
@@ -30,7 +35,23 @@ def connection_class(server: Server, may_send: Callable[[], None]) -> type[Any]:
                 # It stands for every data centre, whatever address the library has in mind.
                 self.server_address, self.port = server.host, server.port
             framing: type[Any] = transport_class_for(self.proxy, default=TCPAbridged)
-            self.protocol_factory = _own_sockets(framing, server.bind_address, may_send)
+            self.protocol_factory = _own_sockets(framing, server.bind_address, tether.may_send)
+
+        async def connect(self) -> None:
+            if (pause := tether.wait_to_dial()) > 0:
+                await asyncio.sleep(pause)
+            await super().connect()
+
+        async def close(self) -> None:
+            # While it waits to dial there is nothing to close.
+            if self.protocol is not None:
+                await super().close()
+
+        async def recv(self) -> bytes | None:
+            packet: bytes | None = await super().recv()
+            if packet == _TOO_MANY_CONNECTIONS:
+                tether.crowded()
+            return packet
 
     return FleetConnection
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from worker.errors import (
+    AccountBannedError,
+    AccountFrozenError,
     AccountUnusableError,
     AlreadyDoneError,
     FleetError,
@@ -32,6 +34,7 @@ _NO_ACCESS = (
     "USER_BANNED_IN_CHANNEL",
     "USER_NOT_PARTICIPANT",
 )
+_CLOSED = ("USER_DEACTIVATED", "USER_DEACTIVATED_BAN")
 _DELETES = ("channels.DeleteMessages", "messages.DeleteMessages")
 _UNKNOWN_WAIT_SECONDS = 60
 
@@ -55,15 +58,15 @@ class ElsewhereError(FleetError):
 def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR0911 - a line per kind
     """The error to raise when ``method`` was answered with this code and text."""
     what = f"{method}: {code} {text}"
+    if (unusable := _of_the_account(what, code, text)) is not None:
+        return unusable
+    if text == "SESSION_PASSWORD_NEEDED":
+        return PasswordNeededError(what, remedy="give the account's password")
     if code == 420 or "_WAIT_" in text:
         found = _WAIT.search(text)
         # A wait of zero would be asked again at once, and refused at once.
         seconds = max(1, int(found[1])) if found else _UNKNOWN_WAIT_SECONDS
         return NotBeforeError(what, seconds=seconds)
-    if text == "SESSION_PASSWORD_NEEDED":
-        return PasswordNeededError(what, remedy="give the account's password")
-    if code == 401 or text == "AUTH_KEY_DUPLICATED":
-        return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
     if text in _NO_ACCESS:
         return NoAccessError(what, remedy="check that the account is a member with the right to do this")
     if found := _PART_MISSING.search(text):
@@ -84,6 +87,19 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
     if text.endswith("API_ID_INVALID"):
         return RefusedError(what, remedy="check telegram.api_id and telegram.api_hash at my.telegram.org")
     return RefusedError(what)
+
+
+def _of_the_account(what: str, code: int, text: str) -> AccountUnusableError | None:
+    """What ends the account's work, whichever call was made."""
+    if text.startswith("FROZEN_"):
+        # Among the floods by its code only: no wait ends it.
+        remedy = "appeal in one of Telegram's apps; once it is lifted, run: worker accounts enable"
+        return AccountFrozenError(what, remedy=remedy)
+    if text in _CLOSED:
+        return AccountBannedError(what, remedy="use another account, or write to recover@telegram.org")
+    if (code == 401 and text != "SESSION_PASSWORD_NEEDED") or text == "AUTH_KEY_DUPLICATED":
+        return AccountUnusableError(what, remedy="log the account in again: worker accounts login")
+    return None
 
 
 def library_failure(error: BaseException) -> FleetError:

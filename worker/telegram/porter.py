@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.errors import (
     AccountUnusableError,
-    DiskFullError,
+    DiskTroubleError,
     FleetError,
     LeaseLostError,
     NotBeforeError,
@@ -157,7 +157,7 @@ class Porter:
             elif not line.under_way and not route.pending and now - line.used_at > _IDLE_SECONDS:
                 self._drop(line, LineLostError("not needed"), again=False)
         wanted = min(route.wanted, route.most, route.outstanding)
-        while self._end is None and len(route.lines) < wanted and now >= route.open_at:
+        while self._end is None and len(route.lines) < wanted and route.may_open(now):
             self._connect(route, now)
         if not any(line.is_connected for line in route.lines):
             while route.pending and now - route.pending[0].asked_at > self._deadline:
@@ -263,7 +263,7 @@ class Porter:
         route.failures = 0
         self._answered += answered
         for refused, _, error in answered:
-            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskFullError)
+            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskTroubleError)
             if is_flood and "PREMIUM" not in str(error):
                 told = RetryableError(f"{refused.call.method}: held back by a flood wait")
                 self._answered += [(each, None, told) for each in route.take_back(refused.call.method)]

@@ -106,6 +106,10 @@ class Route:
                 return request
         return None
 
+    def may_open(self, now: float) -> bool:
+        """Whether another line may be opened; those that there are go on in any case."""
+        return now >= self.open_at and self.tether.wait_to_dial() <= 0
+
     def dial(self, now: float) -> Line:
         """Begin to open one more line. The lease is asked first, as before every write."""
         self.tether.may_send()
@@ -153,4 +157,5 @@ class Route:
             # Fewer lines are better than none.
             self.most = max(1, len(self.lines) - 1)
             self.failures = max(self.failures, _CROWDED)
+            self.tether.crowded()
         return LineLostError(f"the server refused the connection with {code}")

@@ -16,17 +16,25 @@ def _nothing() -> None:
     """Nobody holds these connections back."""
 
 
+def _no_time() -> float:
+    """Another connection may be opened at any time."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Tether:
     """Both questions are asked synchronously, right before bytes leave, and raise when they may not.
 
     ``disconnect_after`` is how many seconds Telegram keeps a connection on which it hears nothing: a process
-    that was stopped cannot close its own.
+    that was stopped cannot close its own. ``wait_to_dial`` says for how many seconds no other connection may
+    be opened, and ``crowded`` is told when the server has had enough of them; both from any thread.
     """
 
     may_send: Callable[[], None] = _nothing
     may_write: Callable[[], None] = _nothing
     disconnect_after: int = 25
+    wait_to_dial: Callable[[], float] = _no_time
+    crowded: Callable[[], None] = _nothing
 
 
 LOOSE = Tether()

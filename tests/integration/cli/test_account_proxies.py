@@ -32,3 +32,12 @@ async def test_a_proxy_that_does_not_answer_is_one_line_and_nothing_goes_past_it
     assert "check the network or the account's proxy, then run the same command again" in ended.err
     assert await place.admin.connections() == []
     assert await place.states() == {"02": "new"}
+
+
+async def test_an_account_is_shown_without_the_key_that_its_proxy_was_sealed_with(place, tmp_path):
+    (tmp_path / "code").write_text(CODE)
+    await place.run("add", GRACE, "--code-file", str(tmp_path / "code"), "--proxy", "http://127.0.0.1:1")
+    place.settings["secret_key"] = "B" * 43 + "="
+    shown = await place.run("show", "1")
+    assert shown.code == 0, shown
+    assert "proxy           unknown: a stored session does not open with this secret key" in shown.out

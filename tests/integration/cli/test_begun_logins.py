@@ -129,3 +129,21 @@ async def test_an_application_that_is_not_set_is_one_clear_line(place, files, mi
     assert (refused.code, refused.err.count("\n")) == (2, 1), refused
     assert "telegram.api_id and telegram.api_hash are not set — get them at my.telegram.org" in refused.err
     assert await place.states() == {}
+
+
+async def test_a_login_that_begins_anew_ends_the_session_before_once_the_other_one_is_kept(
+    place, files, answer
+):
+    answer()
+    await place.run("add", ADA, *files)
+    (before,) = await place.admin.calls("auth.signIn")
+    assert (await place.run("login", "1", "--again", *files)).code == 0
+    _, after = await place.admin.calls("auth.signIn")
+    (ended,) = await place.admin.calls("auth.logOut")
+    assert ended["auth_key_id"] == before["auth_key_id"] != after["auth_key_id"]
+    assert ended["ok"]
+    assert ended["at"] > after["at"]
+    # An end that Telegram has made already is no failure of the login.
+    await place.admin.revoke_sessions(ADA)
+    assert (await place.run("login", "1", "--again", *files)).code == 0
+    assert await place.states() == {"01": "ready"}

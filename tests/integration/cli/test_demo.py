@@ -42,7 +42,11 @@ async def test_the_demo_accounts_for_every_archive_and_a_second_run_finds_nothin
 
     # What a demo that was killed leaves behind.
     with open_cluster(tmp_path / "demo") as address:
-        await execute(address, "UPDATE accounts SET lease_until = fleet_now() + interval '40 s' WHERE id = 1")
+        await execute(
+            address,
+            "UPDATE accounts SET worker_id = w.id, lease_seconds = 5, lease_until = fleet_now() + interval '5 s'"
+            " FROM (SELECT id FROM workers LIMIT 1) w WHERE accounts.id = 1",
+        )
     second = await worker("demo", "--json", "--state", str(tmp_path / "demo"))
     again = json.loads(second.out)
     assert (second.code, again["new"], again["bytes_moved"]) == (0, 0, 0)

@@ -294,3 +294,25 @@ async def test_g12_the_record_and_every_decision_use_the_databases_time(store, s
     ]:
         years = await sql.fetch(f"SELECT DISTINCT extract(year FROM {column})::int FROM {table}")
         assert [row[0] for row in years] == [2030], table
+
+
+async def test_a_clock_that_steps_back_prolongs_no_pace(store, sql, frozen):
+    buckets = Buckets("messages.getHistory", Pace(600, burst=50), Pace(6, burst=1))
+    assert (await store.admit(HISTORY, buckets, DEFAULT.adaptation)).granted
+    await frozen(-120)
+    refused = await store.admit(HISTORY, buckets, DEFAULT.adaptation)
+    assert (refused.wait, refused.reason) == (10, "chat pace"), "as if no time had passed, but no more"
+    await frozen(-120 + 10)
+    assert (await store.admit(HISTORY, buckets, DEFAULT.adaptation)).granted
+
+
+async def test_a_clock_that_steps_back_prolongs_no_flood(store, sql, frozen):
+    await store.record_flood(report(HISTORY, 60))
+    await frozen(-3600)
+    assert (await ask(store, HISTORY)).wait == pytest.approx(61.5)
+    await frozen(-3600 + 60)
+    assert (await ask(store, HISTORY)).wait == pytest.approx(1.5)
+    (block,) = await store.active_blocks()
+    assert block.seconds_left == pytest.approx(1.5)
+    await frozen(-3600 + 62)
+    assert (await ask(store, HISTORY)).granted

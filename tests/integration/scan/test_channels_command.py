@@ -40,8 +40,13 @@ async def test_a_public_channel_is_joined_by_every_account_and_read(world, chann
 async def test_a_source_is_copied_only_while_a_person_says_so(world, channels):
     source = world.sources[0]
     assert not (await _row(channels, source))["copy_mode"]
-    for option, copied in (("--copy", True), ("--skip-protected", True), ("--no-copy", False)):
-        assert (await channels("add", "First", option))[0] == 0
+    for option, copied, told in (
+        ("--copy", True, "Its files are sent on as they are, without uploading them."),
+        ("--skip-protected", True, "What its owner has protected is skipped."),
+        ("--no-copy", False, "Its files are uploaded."),
+    ):
+        code, said = await channels("add", "First", option)
+        assert (code, said.splitlines()[-1]) == (0, told)
         assert (await _row(channels, source))["copy_mode"] is copied
         _, said = await channels("list")
         assert ("First  copied" in said) is copied

@@ -141,6 +141,27 @@ async def test_without_a_premium_account_that_can_take_it_a_large_file_is_split(
     assert (await claim_next(database, ADA, worker)).set_id == large
 
 
+async def test_a_file_is_no_longer_left_to_a_premium_account_whose_disk_has_no_room_for_it(
+    database, raw, worker, add
+):
+    large = await add(size=TWO_GIB)
+    too_small = FakeDisk(free=10**9, total=10**9)
+    assert await claim_next(database, GRACE, worker, premium=True, disk=too_small) is None
+    await raw.execute("UPDATE archive_sets SET not_before = fleet_now()")
+    assert (await claim_next(database, ADA, worker)).set_id == large
+
+
+@pytest.mark.parametrize("slowed", [False, True], ids=["to Premium", "to a faster one"])
+async def test_a_set_is_left_to_another_account_for_an_hour_at_most(database, raw, worker, add, slowed):
+    large = await add(size=TWO_GIB)
+    if slowed:
+        await raw.execute(_SLOWED, ADA)
+    await raw.execute("UPDATE archive_sets SET not_before = fleet_now() - interval '59 minutes'")
+    assert await claim_next(database, ADA, worker, premium=slowed) is None
+    await raw.execute("UPDATE archive_sets SET not_before = fleet_now() - interval '61 minutes'")
+    assert (await claim_next(database, ADA, worker, premium=slowed)).set_id == large
+
+
 async def test_a_paused_premium_account_is_not_waited_for(database, worker, add):
     large = await add(size=TWO_GIB)
     assert await claim_next(database, ADA, worker) is None
@@ -283,10 +304,13 @@ async def test_whether_others_are_about_to_find_something_is_known(database, raw
     assert not await others_prepare(database, ADA, [1]), "the channel rests"
     await raw.execute("UPDATE scan_cursors SET held_until = fleet_now() - interval '1 second'")
     assert not await others_prepare(database, ADA, []), "nobody waits for the dead"
+    await raw.execute("UPDATE scan_cursors SET held_until = fleet_now() + interval '1 day'")
+    assert not await others_prepare(database, ADA, []), "nor for a clock that has stepped back"
 
 
 @pytest.mark.parametrize(
-    ("reason", "seconds", "expected"), [(UNCHECKED, 60, True), (UNCHECKED, -1, False), ("FLOOD", 60, False)]
+    ("reason", "seconds", "expected"),
+    [(UNCHECKED, 60, True), (UNCHECKED, -1, False), (UNCHECKED, 86_400, False), ("FLOOD", 60, False)],
 )
 async def test_a_set_that_is_being_proven_is_about_to_be_ready(database, raw, add, reason, seconds, expected):
     await add(2)

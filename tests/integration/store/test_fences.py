@@ -9,6 +9,7 @@ from claims import claim_next
 from worker.domain.listing import Entry
 from worker.errors import BusyError, FenceLostError
 from worker.store import metadata, open_intents, packages, sets, uploads, workers
+from worker.store.clock_steps import bring_back_waits
 from worker.store.locks import LockSession
 from worker.store.uploads import IntentPart
 
@@ -138,6 +139,24 @@ async def _intend(database, claim, account_id: int = 1):
     return await uploads.create_intent(
         database, claim, account_id=account_id, destination_id=2, floor_id=0, content_hash=HASH, parts=[part]
     )
+
+
+async def test_a_clock_that_steps_back_lets_no_set_wait_longer_than_it_was_told_to(
+    database, raw, worker, advance_fleet_time
+):
+    await _add_set(raw, 1)
+    await _add_set(raw, 2)
+    claim = await claim_next(database, 1, worker)
+    await sets.hand_back(database, claim, reason="flood wait", wait_seconds=100, counts=True)
+    await advance_fleet_time(-3600)
+    assert await claim_next(database, 1, worker) is None
+    assert await bring_back_waits(database) == 2
+    fresh = await claim_next(database, 1, worker)
+    assert fresh.set_id != claim.set_id
+    assert await claim_next(database, 1, worker) is None, "it has as long to wait as before"
+    await advance_fleet_time(101)
+    assert (await claim_next(database, 1, worker)).set_id == claim.set_id
+    assert await bring_back_waits(database) == 0
 
 
 async def test_a_set_with_an_open_intent_is_left_to_the_intents_account(database, raw, worker):

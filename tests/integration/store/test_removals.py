@@ -104,7 +104,7 @@ async def test_what_an_abandoned_upload_left_is_named_until_it_is_deleted(databa
     await open_intents.abandon(database, intent, claim)
     (item,) = await removals.left_of_ended(database, None)
     assert item.message_id == 5
-    fence = await removals.own_ended(database, item)
+    fence = await removals.own_ended(database, item.upload_id)
     await removals.require_removable(database, item, fence)
     await removals.mark_deleted(database, item, fence)
     assert await removals.left_of_ended(database, None) == []

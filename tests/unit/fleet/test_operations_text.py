@@ -1,6 +1,6 @@
 """What the operations chat reads."""
 
-from worker.fleet.operations_text import given_up_text, needs_login_text, progress_text, summary_text
+from worker.fleet.operations_text import given_up_text, progress_text, summary_text, unusable_text
 from worker.store.accounts import Account
 from worker.store.progress import StepProgress
 
@@ -35,7 +35,7 @@ def test_the_summary_says_how_it_ended_and_what_was_done():
 
 def test_an_account_without_a_name_is_known_by_its_masked_number():
     nobody = Account(1, "+10000000001", "", False, "ready", None)
-    text = needs_login_text(nobody, "401 SESSION_REVOKED")
+    text = unusable_text(nobody, "needs_login", "401 SESSION_REVOKED")
     assert text == "⚠ +1•••••••01 has to be logged in again\n401 SESSION_REVOKED"
 
 

@@ -216,6 +216,13 @@ async def test_l6_zero_is_a_key_like_any_other():
         assert lanes.busy(0)
 
 
+async def test_a_held_hash_is_named_by_its_first_digits_and_never_as_raw_bytes():
+    lanes = Lanes()
+    async with lanes.hold(("copies", 1, bytes(range(32)))):
+        with pytest.raises(ReentryError, match=r"already holds copies 1 000102030405…$"):
+            lanes.try_hold(("copies", 1, bytes(range(32))))
+
+
 async def test_l6_asking_again_for_a_held_key_in_the_same_task_raises_at_once():
     lanes = Lanes()
     async with lanes.hold("a", "b"):

@@ -4,12 +4,15 @@ import pytest
 
 from worker.config.settings import FleetSettings
 from worker.errors import (
+    AccountBannedError,
     BusyError,
+    CommitUnknownError,
     NotBeforeError,
     OutcomeUnknownError,
     RefusedError,
     RetryableError,
     SetFailedError,
+    WorkerTroubleError,
 )
 from worker.pipeline.patience import after_a_bug, judge
 from worker.store.sets import Claim
@@ -46,6 +49,15 @@ def test_a_wait_that_telegram_or_the_disk_asks_for_is_kept_to_the_second_and_cou
 def test_an_outage_uses_up_no_attempt_however_long_it_lasts(error):
     verdict = judge(error, _claim(attempts=7, waits=40), FLEET)
     assert (verdict.counts, verdict.gives_up, verdict.seconds) == (False, False, 6 * 3600)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [WorkerTroubleError("no database"), CommitUnknownError("no answer"), AccountBannedError("401 …")],
+)
+def test_trouble_of_the_workers_or_the_accounts_own_lets_the_set_wait_for_nothing(error):
+    verdict = judge(error, _claim(attempts=7, waits=3), FLEET)
+    assert (verdict.seconds, verdict.waits, verdict.counts, verdict.gives_up) == (0, 3, False, False)
 
 
 def test_a_refusal_counts():

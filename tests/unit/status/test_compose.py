@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fleet_facts import ADA, AT, GRACE, NAS_WORKER, SILENT_AFTER, UPLOADING, busy_fleet, quiet_fleet
+from fleet_facts import ADA, ALAN, AT, GRACE, NAS_WORKER, SILENT_AFTER, UPLOADING, busy_fleet, quiet_fleet
 
 from worker.domain.calls import Block
 from worker.domain.pauses import Pause
@@ -112,6 +112,12 @@ def test_pauses_say_what_rests_and_who_wished_it():
 def test_everything_that_does_not_move_says_why():
     waits = _waits(busy_fleet())
     assert waits["account 3"] == "has to log in again: AUTH_KEY_UNREGISTERED"
+    stuck = replace(busy_fleet(), accounts=[replace(ALAN, state="frozen", state_reason="420 …", begun=2)])
+    assert _waits(stuck)["account 3"] == (
+        "is frozen by Telegram: 420 … — appeal in one of Telegram's apps, then run: worker accounts enable 3;"
+        " it has begun 2 uploads: another account that has the bytes goes on with that — to end one without:"
+        " worker recover --give-up SET"
+    )
     assert waits["Tower.zip in Model Archive"] == "the same content is being published"
     assert waits["Broken.7z in Print Vault"].startswith("given up: ")
 

@@ -10,7 +10,7 @@ AT = datetime(2026, 3, 1, 14, 2, tzinfo=UTC)
 SET = ListedSet(
     id=42, name="Kit.rar", channel="Vault", format="rar", state="ready", reason=None, part_count=5, total_size=9,
     attempts=0, package_id=None, posted_at=AT, not_before=AT, wait_seconds=0.0, is_enabled=True, readers=1,
-    worker=None, sender=None, premium_readers=0,
+    worker=None, sender=None, premium_readers=0, sender_state=None,
 )  # fmt: skip
 LOCAL = f"{AT.astimezone():%H:%M}"
 
@@ -23,6 +23,13 @@ LOCAL = f"{AT.astimezone():%H:%M}"
         ({"readers": 0}, "no account that is logged in reads Vault"),
         ({"is_enabled": False}, "Vault is disabled"),
         ({"sender": "Ada", "reason": "refused"}, "Ada has begun to publish it: refused"),
+        (
+            {"sender": "Ada", "sender_state": "needs_login", "reason": "refused"},
+            (
+                "Ada has begun to publish it and does not work: another account that has the bytes goes on"
+                " with it — to end it without: worker recover --give-up 42"
+            ),
+        ),
         (
             {"sender": "Ada", "wait_seconds": 60.0, "reason": "messages.SendMedia: 420 FLOOD_WAIT_60"},
             f"Ada has begun to publish it: flood wait until {LOCAL}",

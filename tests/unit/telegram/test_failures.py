@@ -3,6 +3,8 @@
 import pytest
 
 from worker.errors import (
+    AccountBannedError,
+    AccountFrozenError,
     AccountUnusableError,
     AlreadyDoneError,
     NoAccessError,
@@ -25,6 +27,10 @@ from worker.telegram.failures import MigrateError, failure
         (401, "AUTH_KEY_UNREGISTERED", AccountUnusableError),
         (401, "SESSION_REVOKED", AccountUnusableError),
         (406, "AUTH_KEY_DUPLICATED", AccountUnusableError),
+        (401, "USER_DEACTIVATED_BAN", AccountBannedError),
+        (401, "USER_DEACTIVATED", AccountBannedError),
+        (420, "FROZEN_METHOD_INVALID", AccountFrozenError),
+        (400, "FROZEN_PARTICIPANT_MISSING", AccountFrozenError),
         (400, "CHANNEL_PRIVATE", NoAccessError),
         (403, "CHAT_WRITE_FORBIDDEN", NoAccessError),
         (400, "FILE_REFERENCE_EXPIRED", ReferenceExpiredError),

@@ -58,8 +58,8 @@ class Journal:
 
     def calls(self, method: str | None, after: int) -> list[dict[str, Any]]:
         rows = self._db.all(
-            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address, c.early, c.chat"
-            " FROM calls c LEFT JOIN accounts a USING (user_id)"
+            "SELECT c.call_id AS id, c.at, a.phone, c.method, c.ok, c.error, c.address, c.early, c.chat,"
+            " c.key_id AS auth_key_id FROM calls c LEFT JOIN accounts a USING (user_id)"
             " WHERE (? IS NULL OR c.method = ?) AND c.call_id > ? ORDER BY call_id",
             method,
             method,

@@ -7,6 +7,7 @@ from worker.store.schema.flow_control import (
     call_paces,
     escalations,
     flood_wait_state,
+    host_pauses,
     rate_limits,
 )
 from worker.store.schema.library import (
@@ -41,6 +42,7 @@ __all__ = [
     "disk_reservations",
     "escalations",
     "flood_wait_state",
+    "host_pauses",
     "memberships",
     "metadata",
     "missing_packages",

@@ -13,7 +13,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 
-from worker.store.schema.base import Time, flag, identity, metadata, now_column, reference, required
+from worker.store.schema.base import Time, checked, flag, identity, metadata, now_column, reference, required
+
+host_pauses = Table(
+    "host_pauses",
+    metadata,
+    Column("host", Text, primary_key=True),
+    required("until", Time),
+    checked("failures", Integer, "> 0", nullable=False, server_default=text("1")),
+)
 
 rate_limits = Table(
     "rate_limits",

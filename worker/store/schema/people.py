@@ -48,7 +48,16 @@ accounts = Table(
     Column("username", Text),
     flag("is_premium"),
     state_column(
-        *("new", "awaiting_code", "awaiting_password", "ready", "needs_login", "disabled", "banned"),
+        *(
+            "new",
+            "awaiting_code",
+            "awaiting_password",
+            "ready",
+            "needs_login",
+            "disabled",
+            "banned",
+            "frozen",
+        ),
         default="new",
     ),
     Column("state_reason", Text),
@@ -70,6 +79,7 @@ runs = Table(
     Column("ended_at", Time),
     state_column("finished", "stopped", "failed", "crashed", name="outcome", nullable=True),
     Column("reason", Text),
+    flag("is_errand"),
     CheckConstraint("(ended_at IS NULL) = (outcome IS NULL)", name="end"),
     Index("runs_open", "worker_id", postgresql_where=text("ended_at IS NULL")),
 )

@@ -139,6 +139,7 @@ uploads = Table(
     Index("uploads_one_live_intent", "content_hash", unique=True, postgresql_where=text("state = 'open'")),
     Index("uploads_one_live_set", "set_id", unique=True, postgresql_where=text("state = 'open'")),
     Index("uploads_package", "package_id", postgresql_where=text("package_id IS NOT NULL")),
+    Index("uploads_abandoned", "content_hash", postgresql_where=text("state = 'abandoned'")),
     Index("uploads_open_by_account", "account_id", postgresql_where=text("state = 'open'")),
 )
 

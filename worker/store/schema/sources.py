@@ -113,6 +113,7 @@ archive_sets = Table(
     required("attempts", Integer, default="0"),
     required("waits", Integer, default="0"),
     now_column("not_before"),
+    Column("turned_away_at", Time),
     required("posted_at", Time),
     now_column("created_at"),
     now_column("updated_at"),

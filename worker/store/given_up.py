@@ -1,0 +1,64 @@
+"""Uploads that a person has given up: the decision, written down before anything is done about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from worker.errors import UserError
+from worker.store.open_intents import BEGUN, Begun
+
+if TYPE_CHECKING:
+    from worker.store.database import Database
+
+_OF_SET = text(BEGUN.format(which="u.set_id = :set"))
+_DECIDE = text("""
+    WITH decided AS (
+        UPDATE uploads SET reason = coalesce(reason, :reason) WHERE id = :upload AND state = 'open'
+        RETURNING set_id
+    )
+    UPDATE archive_sets SET not_before = fleet_now() WHERE id IN (SELECT set_id FROM decided)
+""")
+_COULD_LOOK = text("""
+    SELECT a.id FROM uploads u JOIN memberships m ON m.channel_id = u.destination_id AND m.can_read
+    JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+    WHERE u.id = :upload AND coalesce(m.visible_from, 0) = 0 ORDER BY a.id
+""")
+
+
+async def decide_to_give_up(database: Database, set_id: int, reason: str) -> Begun:
+    """A person's word that what was begun with this set ends without a package, whoever began it.
+
+    The fence stays: whoever is at work on it this moment may still finish, and that is the better end.
+    """
+    begun = await begun_with(database, set_id)
+    async with database.transaction("uploads.decide") as connection:
+        await connection.execute(_DECIDE, {"upload": begun.upload_id, "reason": reason})
+    return begun
+
+
+async def begun_with(database: Database, set_id: int) -> Begun:
+    """The upload that was begun with this set and has not ended."""
+    async with database.reading() as connection:
+        row = (await connection.execute(_OF_SET, {"set": set_id})).one_or_none()
+    if row is None:
+        raise UserError(
+            f"no upload of set {set_id} has begun and not ended",
+            remedy=f"to leave a set out: worker sets skip {set_id}",
+        )
+    return Begun(*row)
+
+
+async def still_open(database: Database, upload_id: int) -> bool:
+    """Whether this upload has not ended."""
+    async with database.reading() as connection:
+        query = text("SELECT 1 FROM uploads WHERE id = :upload AND state = 'open'")
+        return (await connection.execute(query, {"upload": upload_id})).one_or_none() is not None
+
+
+async def could_look(database: Database, upload_id: int) -> list[int]:
+    """The accounts that work and read this upload's destination, or may: whoever ends it asks them first."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_COULD_LOOK, {"upload": upload_id})
+        return list(rows.scalars())
