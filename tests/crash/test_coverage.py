@@ -37,10 +37,15 @@ OTHER_COMMANDS = (
 )
 # Reached when accounts, sources, messages or rows are lost, or work is told to wait.
 LOSSES = (
+    "db.cursors.postpone",
+    "db.cursors.unreadable",
     "db.memberships.closed",
+    "db.memberships.unseen",
+    "db.missing.",
     "db.packages.adopt",
     "db.packages.seen_again",
     "db.packages.withdraw",
+    "db.remains.",
     "db.removals.",
     "db.sets.decline",
     "db.sets.hand_back",
@@ -205,6 +210,8 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _an_upload_given_up_unseen(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
+        await _loss_of_sight(world, record)
+        await _loss_of_a_topic(world, record)
         expected = {point for point in point_names() if point.startswith(LOSSES)}
         assert expected - _reached(tmp_path) == set()
 
@@ -270,6 +277,12 @@ async def _deletion_by_hand(world, record: str) -> None:
     await world.admin.delete_messages(world.destination, [last])
     await world.run("recover", *ONE, faults=record)
     await world.run("run", "--once", *ONE, faults=record)
+    for argv in (["recover"], ["recover", "--accept-missing"]):
+        await world.post_archive(world.sources[0], size=5 * MIB // 2)
+        await world.drain(*ONE)
+        last = [m["id"] for m in await world.admin.messages(world.destination)][-1]
+        await world.admin.delete_messages(world.destination, [last])
+        await world.run(*argv, *ONE, faults=record)
 
 
 async def _withdrawal_by_mistake(world, record: str) -> None:
@@ -313,4 +326,35 @@ async def _loss_of_the_database(world, record: str) -> None:
 async def _flood(world, record: str) -> None:
     await world.post_archive(world.sources[0])
     await world.admin.add_rule("messages.sendMedia", "error", code=420, text="FLOOD_WAIT_3600")
+    await world.run("run", "--once", *ONE, faults=record)
+
+
+async def _loss_of_sight(world, record: str) -> None:
+    """The account is shut out of a group and let in again while it reads a page."""
+    group = (await world.admin.create_channel("Group", broadcast=False, members=[PHONES[0]]))["channel_id"]
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+        group,
+    )
+    await world.admin.post_text(group, "something to read")
+    pages = await world.admin.add_rule("messages.getHistory", "delay", seconds=None, count=0)
+    reader = world.workers.start("run", "--once", *ONE, env=world.env(record))
+    # One of the group, and one of the destination.
+    await world.until_hit(pages, times=2)
+    await world.admin.kick(group, PHONES[0])
+    await world.admin.join(group, PHONES[0])
+    await world.admin.lift_rule(pages)
+    await asyncio.to_thread(world.workers.wait, reader)
+
+
+async def _loss_of_a_topic(world, record: str) -> None:
+    forum, (castles, _) = await world.open_forum("Castles", "Ships")
+    for topic in (castles, None):
+        await world.admin.post_text(forum, "hello", topic_id=topic)
+    await world.run("run", "--once", *ONE, faults=f"{record},kill=db.cursors.topics:after:1")
+    await world.until_buried()
+    await world.admin.add_rule("messages.getReplies", "error", code=500, text="INTERNAL", count=0)
+    await world.run("run", "--once", *ONE, faults=record)
+    await world.admin.clear_rules()
+    await world.admin.delete_topic(forum, castles)
     await world.run("run", "--once", *ONE, faults=record)

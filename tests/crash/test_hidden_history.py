@@ -1,5 +1,7 @@
 """Messages that an account may not see are never taken for gone, whatever it is asked to put right."""
 
+import asyncio
+
 import pytest
 from recovering import recover
 from world import PHONES, open_world
@@ -88,3 +90,27 @@ async def test_an_upload_whose_messages_its_account_cannot_see_any_more_is_not_s
     await world.drain("--account", A)
     assert await _standing(world) == [B, B, A]
     await world.check_invariants()
+
+
+async def test_an_upload_whose_account_is_let_in_again_while_it_looks_for_its_messages_sends_none_twice(
+    world,
+):
+    await world.admin.join(world.destination, B, admin=True)
+    await world.admin.post_text(world.destination, "what B sees")
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    ended = await world.run(
+        "run", "--once", "--account", B, faults="kill=telegram.messages.SendMedia:after:2"
+    )
+    assert ended == {"signal": 9}
+    world.settings["WORKER_TELEGRAM__CALL_TIMEOUT_SECS"] = "60"
+    looking = await world.admin.add_rule("messages.getHistory", "delay", seconds=None, account=B)
+    going_on = world.workers.start("run", "--once", "--account", B, env=world.env())
+    await world.until_hit(looking)
+    await world.admin.kick(world.destination, B)
+    await world.admin.join(world.destination, B, admin=True)
+    await world.admin.lift_rule(looking)
+    assert await asyncio.to_thread(world.workers.wait, going_on) == {"exit": 0}
+    assert await _standing(world) == [B, B]
+    (row,) = await world.fetch("SELECT state, reason, attempts FROM archive_sets")
+    assert (row["state"], row["attempts"]) == ("ready", 0)
+    assert "does not see all that it has sent to Annex" in row["reason"]

@@ -52,24 +52,6 @@ async def test_what_a_person_deleted_is_withdrawn_and_not_published_again(world)
     assert "republish_deleted" in row["reason"]
 
 
-async def test_with_the_setting_it_is_published_again_and_what_was_left_of_it_is_removed(world):
-    world.settings["WORKER_FLEET__REPUBLISH_DELETED"] = "true"
-    await world.post_archive(world.sources[0], size=5 * MIB // 2)
-    await world.drain(*ONE)
-    first, second, third = await _standing(world)
-    await world.admin.delete_messages(world.destination, [second])
-    assert (await recover(world))["counts"]["package"]["withdrawn"] == 1
-    await world.drain(*ONE)
-    assert len(await _standing(world)) == 5
-    found = await recover(world)
-    assert found["counts"]["message"] == {"removed": 2, "gone already": 1}
-    standing = await _standing(world)
-    assert len(standing) == 3
-    assert not {first, third} & set(standing)
-    await world.check_invariants()
-    assert "message" not in (await recover(world))["counts"], "a second time there is nothing to do"
-
-
 async def test_a_destination_that_is_closed_to_an_account_is_not_taken_for_empty(world):
     await world.post_archive(world.sources[0])
     await world.drain(*ONE)

@@ -181,6 +181,46 @@ MUTANTS = [
         "tests/unit/recovery/test_withdrawal.py::test_nothing_is_gone_where_nothing_could_be_read",
     ),
     Mutant(
+        "a page is believed whatever has become of the account's membership",
+        (
+            (
+                "worker/pipeline/sight.py",
+                "    if is_outdated(deps, source):",
+                "    if is_outdated(deps, source) and False:",
+            ),
+        ),
+        "tests/integration/scan/test_sight.py::test_an_account_let_in_again_in_the_middle_of_its_reading_passes_over_nothing_for_the_others",
+    ),
+    Mutant(
+        "how much an account sees is asked once and never again",
+        (
+            ("worker/fleet/connection.py", "seen, connecting=True)", "seen)"),
+            (
+                "worker/store/channels.py",
+                "coalesce(memberships.member_since = CAST(:since AS bigint), true)",
+                "coalesce(CAST(:since AS bigint) > 0, true)",
+            ),
+            ("worker/pipeline/sight.py", "and told != readable.member_since", "and False"),
+        ),
+        "tests/integration/scan/test_sight.py::test_an_account_let_in_again_between_two_connections_passes_over_nothing_for_the_others",
+    ),
+    Mutant(
+        "whatever is missing is withdrawn without asking",
+        (("worker/domain/disappearance.py", "min(_MOST, packages // _ONE_IN)", "packages"),),
+        "tests/crash/test_missing_packages.py::test_a_cleared_history_withdraws_nothing_and_holds_the_destination_up_until_it_is_seen_again",
+    ),
+    Mutant(
+        "what stands of a split package does not keep it from being sent again",
+        (
+            (
+                "worker/pipeline/deduplicate.py",
+                "    if remains is not None:",
+                "    if remains is not None and False:",
+            ),
+        ),
+        "tests/crash/test_remains.py::test_its_content_waits_for_what_cannot_be_removed_and_says_so",
+    ),
+    Mutant(
         "parts are cut anew before it is known which were sent",
         (
             (

@@ -174,11 +174,11 @@ class World:
             error.add_note(self.workers.last_words())
             raise
 
-    async def until_hit(self, rule: int) -> None:
-        """Wait until a call has met this rule of the loopback Telegram."""
+    async def until_hit(self, rule: int, *, times: int = 1) -> None:
+        """Wait until so many calls have met this rule of the loopback Telegram."""
 
         async def hits():
-            return (await self.admin.rule_hits())[rule]
+            return (await self.admin.rule_hits())[rule] >= times
 
         await self._until(hits)
 

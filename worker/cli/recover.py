@@ -75,6 +75,7 @@ class Recovered:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--take-over", metavar="ACCOUNT", help="Let others finish what this account has begun.")
 @click.option("--full", is_flag=True, help="Read the destination from its first message on.")
+@click.option("--accept-missing", is_flag=True, help="What is missing at a destination is gone on purpose.")
 @click.option(
     "--give-up",
     "give_up",
@@ -90,6 +91,7 @@ def recover(
     as_json: bool,
     take_over: str | None,
     full: bool,
+    accept_missing: bool,
     give_up: tuple[int, ...],
     phones: tuple[str, ...],
 ) -> None:
@@ -106,13 +108,20 @@ def recover(
       worker recover --dry-run --json
       worker recover --full
       worker recover --take-over +10000000001
+      worker recover --accept-missing
       worker recover --give-up 42
     """
     with readable_errors(), opened() as place:
         if not dry_run:
             upgrade_embedded(place)
         with shown(quiet=as_json, of_bytes=False) as counter:
-            extent = Extent(thorough=True, dry_run=dry_run, full=full, progress=counter.progress)
+            extent = Extent(
+                thorough=True,
+                dry_run=dry_run,
+                full=full,
+                accept_missing=accept_missing,
+                progress=counter.progress,
+            )
             recovered = asyncio.run(_recover(place, take_over, give_up, phones, extent, counter))
         if as_json:
             click.echo(to_json(recovered.document()))
@@ -182,7 +191,12 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
 
 async def _ask_a_worker(process: Process, extent: Extent, counter: ShownCounter) -> Findings:
     """No account is free: one of the workers looks, between what it does anyway."""
-    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over), "full": extent.full}
+    arguments = {
+        "dry_run": extent.dry_run,
+        "take_over": list(extent.take_over),
+        "full": extent.full,
+        "accept_missing": extent.accept_missing,
+    }
     wish = Wish(
         kind="recover", channels=[], arguments=lambda: arguments, asked_by=person(), dry=extent.dry_run
     )

@@ -85,6 +85,10 @@ class FleetSettings(_Table):
         259_200.0, description="wait for parts of a set that nothing can prove whole"
     )
     republish_deleted: bool = Field(False, description="publish again what a person deleted there")
+    # Telegram names no limit. Channels took no more, or lost what was oldest, from 500,000 to a million.
+    destination_messages: Positive = Field(
+        500_000, description="a destination that has come to this message is full"
+    )
     drain_secs: Annotated[float, Field(gt=0)] = Field(60.0, description="time to finish work on SIGTERM")
 
     @model_validator(mode="after")

@@ -37,6 +37,18 @@ class ChannelInfo:
     kind: str
     is_protected: bool
     can_post: bool
+    member_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """How much of a channel an account sees: everything from message ``first`` on, 0 for all of it.
+
+    ``member_since`` is when it came in, by Telegram's clock: whoever comes back sees no more than a newcomer.
+    """
+
+    first: int
+    member_since: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,8 @@ async def connected(
         me = await gateway.me()
         if run_id is not None:
             await accounts.save_me(process.database, account.id, me)
-            await channels.record_seen(process.database, account.id, await gateway.channels())
+            seen = await gateway.channels()
+            await channels.record_seen(process.database, account.id, seen, connecting=True)
         standing.is_premium = me.is_premium
         account = replace(account, is_premium=me.is_premium, telegram_user_id=me.user_id)
         transport = PostingTransport(gateway, lease)

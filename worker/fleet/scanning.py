@@ -10,23 +10,25 @@ from worker.errors import (
     FenceLostError,
     FleetError,
     NoAccessError,
+    NotBeforeError,
+    RefusedError,
 )
 from worker.flow.gap import Gap
 from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
+from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
 from worker.store import channels, cursors
 from worker.store.accounts import save_me
 from worker.store.memberships import lost_reading
 from worker.store.rereading import all_read_again
 from worker.store.source_files import sort_earlier
-from worker.store.topic_cursors import keep_topics
-from worker.store.visibility import note_visibility
+from worker.store.topic_cursors import keep_topics, read_others_first, settle_unreadable
 from worker.telegram.dialogs import read_heads
-from worker.telegram.reading import first_visible_message, topics_moved_since
+from worker.telegram.reading import topics_moved_since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from worker.domain.telegram import ChannelHead
     from worker.fleet.process import Process
@@ -59,6 +61,8 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
     await _prove_all(process, deps, found)
     sources = await _look_around(deps)
     heads = await read_heads(deps.gateway, [source.ref for source in sources])
+    if any(is_outdated(deps, source) for source in sources):
+        sources = await _ask_about(deps, [source for source in sources if is_outdated(deps, source)])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
     for source in sources:
         head = heads.get(source.ref.telegram_id)
@@ -78,14 +82,21 @@ async def _look_around(deps: Deps) -> list[Readable]:
         await channels.record_seen(deps.database, deps.account.id, await deps.gateway.channels())
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     unasked = [source for source in sources if source.visible_from is None]
+    return await _ask_about(deps, unasked) if unasked else sources
+
+
+async def _ask_about(deps: Deps, unasked: Sequence[Readable]) -> list[Readable]:
     for source in unasked:
         try:
-            first = await first_visible_message(deps.gateway, source.ref)
+            await look_how_far(deps, source.channel_id, source.ref)
         except NoAccessError as error:
             await _lose(deps, source, error.what)
-        else:
-            await note_visibility(deps.database, deps.account.id, source.channel_id, first)
-    return await cursors.readable_sources(deps.database, deps.account.id) if unasked else sources
+        except NotBeforeError as error:
+            # What is known is read all the same; the others wait for the next scan.
+            log.info("scan.sight_not_asked", channel=source.title, reason=str(error))
+            break
+    sources = await cursors.readable_sources(deps.database, deps.account.id)
+    return [source for source in sources if source.visible_from is not None]
 
 
 async def _ask_how_it_stands(deps: Deps) -> None:
@@ -111,8 +122,13 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
         if source is None:
             log.debug("scan.shared", channel=readable.title)
             return True
-        with at_work(f"reading of channel {readable.channel_id}"):
-            await _read(process, deps, readable, source, head)
+        try:
+            with at_work(f"reading of channel {readable.channel_id}"):
+                await _read(process, deps, readable, source, head)
+        except SightChangedError:
+            # Others may see what this account does not; it asks how much it sees before it reads again.
+            await cursors.release(deps.database, source)
+            raise
         await cursors.release(deps.database, source)
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.
@@ -144,10 +160,29 @@ async def _read(process: Process, deps: Deps, readable: Readable, source: Source
         topics = await topics_moved_since(deps.gateway, source.ref, source.last_message_id)
         parts = await keep_topics(deps.database, source, topics)
     for part in parts:
-        if not await _read_up(process, deps, part):
+        if part.topic_id:
+            goes_on = await _read_topic(process, deps, part)
+        else:
+            goes_on = await _read_up(process, deps, part)
+        if not goes_on:
             return
     if readable.is_forum:
         await cursors.finish(deps.database, source, head.top_message)
+
+
+async def _read_topic(process: Process, deps: Deps, topic: Source) -> bool:
+    """Like any source; but no topic stands in the way of those behind it."""
+    try:
+        return await _read_up(process, deps, topic)
+    except RefusedError as error:
+        await settle_unreadable(deps.database, topic, str(error))
+        log.warning("topic.unreadable", topic=topic.title, reason=str(error))
+        return True
+    except (*ENDS_ACCOUNTS_WORK, NoAccessError, SightChangedError):
+        raise
+    except Exception:
+        await read_others_first(deps.database, topic)
+        raise
 
 
 async def _read_up(process: Process, deps: Deps, source: Source) -> bool:

@@ -19,7 +19,7 @@ from worker.log import get_logger
 from worker.recovery.leftovers import Swept, sweep
 from worker.store import workers
 from worker.store.accounts import ready_accounts
-from worker.store.channels import has_destination
+from worker.store.destinations import has_destination
 from worker.store.notifications import listen
 from worker.store.requests import REQUESTS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from worker.domain.split_plan import MIB
 from worker.errors import NotBeforeError
 from worker.store import claiming, disk
-from worker.store.channels import destination_of
+from worker.store.destinations import destination_of
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
@@ -20,7 +20,8 @@ async def claim_next(deps: Deps, turn: Turn) -> Claim | None:
 
     An account that may not publish takes nothing: it would only find out after the download.
     """
-    await destination_of(deps.database, deps.account.id)
+    most = deps.settings.fleet.destination_messages
+    await destination_of(deps.database, deps.account.id, most_messages=most)
     transfer = deps.settings.transfer
     taker = claiming.Taker(
         deps.account.id,

@@ -10,7 +10,7 @@ from worker.errors import BusyError
 from worker.store.packages import package_with
 from worker.store.removals import is_unsettled
 from worker.store.uploads import live_intent_for
-from worker.store.withdrawals import is_withdrawn
+from worker.store.withdrawals import is_withdrawn, where_remains_stand
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -63,6 +63,7 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined |
         if not deps.settings.fleet.republish_deleted and await is_withdrawn(connection, content_hash):
             return Declined()
         intent = await live_intent_for(connection, content_hash)
+        remains = await where_remains_stand(connection, content_hash)
         if intent is None and await is_unsettled(connection, content_hash):
             what = "an upload of it was given up, and it is not known yet what that left at the destination"
             remedy = "an account that sees all of the destination looks for it"
@@ -75,4 +76,8 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined |
         # As long again as it has lasted: waits double by themselves, and its end wakes whoever waits.
         wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
         raise BusyError(what, seconds=wait, remedy=remedy)
+    if remains is not None:
+        what = f"what is left of it in {remains} has to be taken back before it is published again"
+        remedy = "the next round tries; or delete those messages by hand"
+        raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     return Cleared(content_hash)

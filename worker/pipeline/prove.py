@@ -20,7 +20,6 @@ from worker.errors import (
     ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
     FleetError,
-    NoAccessError,
     NotBeforeError,
     ReferenceExpiredError,
     RefusedError,
@@ -29,13 +28,12 @@ from worker.errors import (
 from worker.log import at_work, get_logger
 from worker.pipeline.patience import Verdict, after_a_bug, judge
 from worker.pipeline.settling import trouble_with
+from worker.pipeline.sight import require_sight
 from worker.pipeline.swapped import note_swapped
 from worker.status.wording import duration
 from worker.store import proofs
 from worker.store.channels import channel_ref
 from worker.store.newer_files import files_beside, settle_with_newer
-from worker.store.visibility import note_visibility
-from worker.telegram.reading import first_visible_message
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -161,13 +159,8 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
         if await note_swapped(deps, unproven.channel_id, absent):
             return  # the set was formed anew with what its messages carry now
         gone = [part.message_id for part in absent]
-        channel = await channel_ref(deps.database, deps.account.id, unproven.channel_id)
-        first = await first_visible_message(deps.gateway, channel)
-        await note_visibility(deps.database, deps.account.id, unproven.channel_id, first)
-        if min(gone) < first:
-            # To an account that came back they only look gone; from here on others are asked.
-            raise NoAccessError(f"account {deps.account.id} does not see all of {unproven.name}")
-        await proofs.parts_are_gone(deps.database, unproven, gone)
+        await require_sight(deps, unproven.channel_id, gone, unproven.name)
+        await proofs.parts_are_gone(deps.database, deps.account.id, unproven, gone)
         log.info("set.parts_gone", set=unproven.set_id, messages=gone)
         return
     found = _as_set(unproven.parts)

@@ -21,7 +21,8 @@ from worker.errors import (
 from worker.pipeline.copying import copy_part
 from worker.pipeline.marking import known_before_sent, marking_for
 from worker.pipeline.posting import Posting, post
-from worker.store.channels import channel_ref, destination_of
+from worker.store.channels import channel_ref
+from worker.store.destinations import destination_of, require_room
 from worker.store.uploads import (
     IntentPart,
     create_intent,
@@ -48,8 +49,10 @@ _MOST_LOST_PARTS = 50
 
 async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
     """Commit what is about to be sent where, with ids that are made this once."""
-    destination = await destination_of(deps.database, deps.account.id)
+    most = deps.settings.fleet.destination_messages
+    destination = await destination_of(deps.database, deps.account.id, most_messages=most)
     floor = await deps.gateway.newest_message_id(destination.ref)
+    await require_room(deps.database, destination, floor, most_messages=most)
     parts = list(_plan(claim, content_hash, deps.upload_limit))
     try:
         return await create_intent(

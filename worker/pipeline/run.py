@@ -18,6 +18,7 @@ from worker.errors import (
     NotWholeError,
     SetFailedError,
     SourceGoneError,
+    UserError,
 )
 from worker.log import at_work, bound, get_logger
 from worker.pipeline.claim import release_disk
@@ -32,6 +33,7 @@ from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
 from worker.pipeline.seen_again import seen_again
 from worker.pipeline.settling import settled, trouble_with
+from worker.pipeline.sight import require_sight
 from worker.pipeline.swapped import try_to_note_swapped
 from worker.store.memberships import lost_posting, lost_reading
 from worker.store.sets import hand_back, mark_duplicate
@@ -112,13 +114,26 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
 
 async def _fetch(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:
     try:
-        return await fetch(deps, claim, nearly_done)
+        return await _fetch_seen(deps, claim, nearly_done)
     except NoAccessError as error:
         # Not the set's fault: whoever else reads the channel takes it at once, with every attempt left.
         others = await lost_reading(deps.database, deps.account.id, claim.channel_id)
         what = f"account {deps.account.id} can no longer read its channel ({error.what})"
         remedy = "" if others else "no other account reads it: join it with one"
         raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+
+
+async def _fetch_seen(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:
+    """Fetch the set; messages that this account cannot see are not gone, and left to who can see them."""
+    try:
+        return await fetch(deps, claim, nearly_done)
+    except SourceGoneError as error:
+        try:
+            await require_sight(deps, claim.channel_id, [part.message_id for part in claim.parts], claim.name)
+        except NoAccessError as unseen:
+            remedy = "let new members see its history, or log in an account that does"
+            raise NotBeforeError(unseen.what, seconds=0.0, remedy=remedy) from error
+        raise
 
 
 async def _publish(deps: Deps, claim: Claim, fetched: Fetched, nearly_done: Callable[[], None]) -> int:
@@ -131,6 +146,10 @@ async def _publish(deps: Deps, claim: Claim, fetched: Fetched, nearly_done: Call
         what = f"account {deps.account.id} may no longer post at the destination ({error.what})"
         remedy = "make it an administrator of that channel"
         raise NotBeforeError(what, seconds=0.0, remedy=remedy) from error
+    except UserError as error:
+        # A person has to do something about the destination first: it is no fault of the set.
+        wait = deps.settings.fleet.retry_base_secs
+        raise NotBeforeError(error.what, seconds=wait, remedy=error.remedy) from error
     return await record(deps, claim, intent)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.telegram import Message
 from worker.log import get_logger
+from worker.pipeline.sight import require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
@@ -30,6 +31,7 @@ async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> So
     ``is_again``: it lies below the cursor, and is read once more.
     """
     page = await _page(deps, source)
+    await require_same_sight(deps, source)
     if not page:
         return source.at_end()
     messages = [_in_topic(item, source.topic_id) for item in page if isinstance(item, Message)]
@@ -90,6 +92,7 @@ async def follow_changes(deps: Deps, source: Source, *, is_forum: bool) -> Sourc
     ever bring that change back.
     """
     changes = await changes_after(deps.gateway, source.ref, source.pts)
+    await require_same_sight(deps, source)
     if changes.is_gap:
         log.warning("scan.changes_lost", channel=source.title, remedy="what was read is read once more")
     # What is above a channel's cursor will be paged; a forum's does not say how far each topic was read.

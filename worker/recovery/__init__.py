@@ -2,9 +2,11 @@
 
 ``intents`` ends what an account has begun; ``take_over`` lets another account do so; ``reconcile`` looks for
 what was sent and is the only place that deletes; ``replan`` cuts anew what was never sent; ``abandonment``
-gives up. ``withdrawal`` compares packages with the destination, ``strays`` looks for what no row knows and
-``adopting`` makes packages of what is ours among it, by the ``authority`` that tells whose a message is;
-``left_over`` removes what ended uploads left, ``leftovers`` sweeps what dead processes held. ``account`` says
+gives up. ``sight`` says how much of a destination an account sees. ``withdrawal`` compares packages with the
+destination, ``seen_again`` looks whether what is missing is back, ``remains`` takes back what stands of a
+withdrawn package. ``strays`` looks for what no row knows and ``adopting`` makes packages of what is ours
+among it, by the ``authority`` that tells whose a message is; ``left_over`` removes what ended uploads left,
+``leftovers`` sweeps what dead processes held. ``account`` says
 in which order one leased account does all that, and ``findings`` what came of it. ``errand``, ``restore`` and
 ``metadata`` serve what is published already.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from worker.errors import NoAccessError, NotBeforeError
 from worker.log import get_logger
 from worker.recovery.reconcile import Removed, remove_sent
-from worker.store import given_up, open_intents, reach
+from worker.store import given_up, missing_packages, open_intents, reach
 from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
@@ -107,11 +107,14 @@ async def end_unseen(
 
 
 async def require_posting(deps: Deps, intent: Intent) -> None:
-    """Wait while this account has no right to write at the intent's destination.
+    """Wait while this account has no right to write at the intent's destination, or that is held up.
 
     Asked before the bytes are fetched once more, only to be refused again. The account's list of chats, which
     is read again as long as it may not post, brings the right back.
     """
+    if (held := await missing_packages.held(deps.database, intent.destination_id)) is not None:
+        wait = deps.settings.fleet.retry_base_secs
+        raise NotBeforeError(held.reason, seconds=wait, remedy=missing_packages.ACCEPT)
     if await reach.may_post(deps.database, deps.account.id, intent.destination_id):
         return
     title = await reach.title_of(deps.database, intent.destination_id)

@@ -11,6 +11,8 @@ from worker.recovery.intents import finish_open_intents
 from worker.recovery.left_over import remove_left_overs
 from worker.recovery.metadata import complete_pending
 from worker.recovery.reconcile import find_above_floor
+from worker.recovery.remains import take_back_remains
+from worker.recovery.seen_again import look_again
 from worker.recovery.sight import Sight
 from worker.recovery.strays import settle_strays
 from worker.recovery.take_over import take_over_stranded
@@ -53,6 +55,7 @@ class Extent:
     dry_run: bool = False
     take_over: tuple[int, ...] = ()
     full: bool = False
+    accept_missing: bool = False
     seen: Seen = field(default_factory=Seen)
     progress: Callable[[str, int, int], None] = _nobody_looks
 
@@ -63,14 +66,24 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
     await sight.ask()
     if extent.dry_run:
         await _look_at_uploads(deps, findings, extent, sight)
+        await take_back_remains(deps, findings, sight, dry_run=True)
         pending = await pending_of(deps.database, deps.account.id, limit=_PENDING_COUNTED)
         findings.add(Kind.METADATA, "to be completed", len(pending))
     else:
         await take_over_stranded(deps, findings, extent.take_over)
         await finish_open_intents(deps, findings, at_once=extent.thorough)
+        await look_again(deps, findings, sight)
+        await take_back_remains(deps, findings, sight)
         findings.add(Kind.METADATA, "completed", await complete_pending(deps))
     if extent.thorough:
-        await check_packages(deps, findings, extent.seen.packages, sight, dry_run=extent.dry_run)
+        await check_packages(
+            deps,
+            findings,
+            extent.seen.packages,
+            sight,
+            dry_run=extent.dry_run,
+            accept=extent.accept_missing,
+        )
         await settle_strays(deps, findings, extent, sight)
         await remove_left_overs(deps, findings, extent.seen.left_over, sight, dry_run=extent.dry_run)
     return findings
@@ -85,6 +98,7 @@ async def recover_as_asked(errand: Errand) -> dict[str, Any]:
         take_over=tuple(asked["take_over"]),
         full=bool(asked.get("full")),
         progress=errand.counter.progress,
+        accept_missing=bool(asked.get("accept_missing")),
     )
     errand.counter.progress("recovering", 0, 0)
     return (await recover_account(errand.deps, extent)).document()

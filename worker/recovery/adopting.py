@@ -19,6 +19,7 @@ from worker.errors import BusyError, FleetError, SetFailedError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.restore import part_bytes
+from worker.recovery.sight import require_whole_history
 from worker.store import adoption
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
@@ -236,7 +237,11 @@ async def go_through(
         pages += 1
         if pages % _PAGES_KEPT == 0 and not adopting.dry_run and adopting.settled_to(cursor) > kept:
             kept = adopting.settled_to(cursor)
+            await require_whole_history(adopting.deps, channel_id, ref)
             await note_looked(database, channel_id, kept)
+    if not adopting.dry_run:
+        # Shut out and let in again on the way, it was shown less: what it missed is not settled.
+        await require_whole_history(adopting.deps, channel_id, ref)
     await adopting.end()
     if not adopting.dry_run:
         left = None if adopting.held_back is None else adopting.settled_to(cursor)

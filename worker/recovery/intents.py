@@ -15,8 +15,10 @@ from worker.errors import (
     FenceLostError,
     FleetError,
     NoAccessError,
+    NotBeforeError,
     SetFailedError,
     SourceGoneError,
+    UserError,
 )
 from worker.log import get_logger
 from worker.pipeline.claim import reserve_disk
@@ -26,11 +28,12 @@ from worker.pipeline.publish import send_parts
 from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
 from worker.pipeline.settling import trouble_with
+from worker.pipeline.sight import look_how_far
 from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor, settle_unseen
 from worker.recovery.replan import cut_anew
-from worker.recovery.sight import look_how_far, require_sight_of
+from worker.recovery.sight import require_sight_of
 from worker.store import open_intents
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, reads_source
@@ -94,8 +97,8 @@ async def _finish(deps: Deps, begun: Begun) -> str:
 
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
-        await require_sight_of(deps, intent)
         intent = await look_above_floor(deps, intent)
+        await require_sight_of(deps, intent)
     except NoAccessError as error:
         return await destination_closed(deps, claim, intent, error)
     if intent.reason is not None:
@@ -122,6 +125,9 @@ async def _send(deps: Deps, claim: Claim, intent: Intent, fetched: Fetched) -> I
         await note_no_access(deps.database, deps.account.id, intent.destination_id, still_reads=True)
         await require_posting(deps, intent)
         raise
+    except UserError as error:
+        wait = deps.settings.fleet.retry_base_secs
+        raise NotBeforeError(error.what, seconds=wait, remedy=error.remedy) from error
 
 
 async def _fit(deps: Deps, intent: Intent) -> Intent:

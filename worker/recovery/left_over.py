@@ -40,7 +40,7 @@ async def remove_left_overs(
 async def _remove(deps: Deps, item: Removable) -> str:
     try:
         async with only_publisher(deps, item.content_hash):
-            return "removed" if await remove_left_over(deps, item) else "gone already"
+            return await remove_left_over(deps, item)
     except FenceLostError as error:
         return f"left: {error.what}"
     except ENDS_ACCOUNTS_WORK:

@@ -19,6 +19,7 @@ from worker.errors import BusyError, FenceLostError, NoAccessError, RefusedError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.posting import remove
+from worker.pipeline.sight import require_sight
 from worker.recovery.authority import authority_in
 from worker.store import removals, uploads
 from worker.store.channels import channel_ref
@@ -154,21 +155,32 @@ async def _settle(deps: Deps, upload_id: int) -> None:
             message_id=found.message_id,
             document_id=found.document_id,
         )
+    # What this account does not see would be taken for what was never sent.
+    await require_sight(
+        deps, intent.destination_id, [intent.floor_id + 1], f"what upload {upload_id} may have sent"
+    )
     await removals.settle_absent(deps.database, upload_id, fence)
     await remove_sent(deps, intent)
 
 
-async def remove_left_over(deps: Deps, item: Removable) -> bool:
-    """Delete one message of an upload that has ended, if it still is what was recorded; whether it was."""
+async def remove_left_over(deps: Deps, item: Removable) -> str:
+    """Delete one message of an upload that has ended, if it still is what was recorded; what came of it."""
     channel = await channel_ref(deps.database, deps.account.id, item.destination_id)
     fence = await removals.own_ended(deps.database, item.upload_id)
     found = (await deps.gateway.messages(channel, [item.message_id])).get(item.message_id)
-    marker = find_marker(found.text) if found is not None else None
-    if found is not None and (marker is None or marker.content_hash != item.content_hash):
+    if found is None:
+        # Only who sees where it was may say so: nobody would look for it again.
+        await require_sight(
+            deps, item.destination_id, [item.message_id], f"what upload {item.upload_id} sent"
+        )
+        await removals.mark_deleted(deps.database, item, fence)
+        return "gone already"
+    marker = find_marker(found.text)
+    if marker is None or marker.content_hash != item.content_hash:
         log.warning("message.not_ours", message=item.message_id, upload=item.upload_id)
-        return False
-    await _remove(deps, channel, item, fence, is_there=found is not None)
-    return found is not None
+        return "not what was sent: yours to delete"
+    await _remove(deps, channel, item, fence, is_there=True)
+    return "removed"
 
 
 async def _still_there(deps: Deps, channel: ChannelRef, items: Sequence[Removable]) -> set[int]:

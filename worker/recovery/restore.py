@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from worker.errors import ReferenceExpiredError, SetFailedError, UserError
+from worker.pipeline.sight import require_sight
 from worker.store.channels import channel_ref
 from worker.store.package_content import content_of
 from worker.telegram.transfer import DOWN_BYTES, download
@@ -67,6 +68,8 @@ async def stored_document(deps: Deps, part: StoredPart) -> Document:
     """The file of a part with a fresh reference, if it is still the one that was sent."""
     channel = await channel_ref(deps.database, deps.account.id, part.channel_id)
     message = (await deps.gateway.messages(channel, [part.message_id])).get(part.message_id)
+    if message is None:
+        await require_sight(deps, part.channel_id, [part.message_id], part.file_name)
     document = message.document if message is not None else None
     if (
         document is None

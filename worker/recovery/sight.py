@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.errors import NoAccessError, NotBeforeError
+from worker.log import get_logger
+from worker.pipeline.sight import look_how_far
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, title_of
-from worker.store.visibility import note_visibility, unasked_destinations
+from worker.store.visibility import unasked_destinations
 from worker.store.withdrawals import destinations_of
-from worker.telegram.reading import first_visible_message
+from worker.telegram.reading import visibility
 
 if TYPE_CHECKING:
     from worker.domain.telegram import ChannelRef
@@ -18,18 +20,11 @@ if TYPE_CHECKING:
     from worker.store.withdrawals import ReadableDestination
 
 
+log = get_logger(__name__)
+
+
 class PartialSightError(NoAccessError):
     """This account sees only the newer part of the channel; ask one that sees all of it."""
-
-
-async def look_how_far(deps: Deps, channel_id: int, ref: ChannelRef) -> int:
-    """The first message of the channel that the account sees, 0: all of it; asked of Telegram anew.
-
-    An account that was shut out and let in again, unnoticed by us, sees less than it did.
-    """
-    first = await first_visible_message(deps.gateway, ref)
-    await note_visibility(deps.database, deps.account.id, channel_id, first)
-    return first
 
 
 async def require_whole_history(deps: Deps, channel_id: int, ref: ChannelRef) -> None:
@@ -43,8 +38,12 @@ async def require_whole_history(deps: Deps, channel_id: int, ref: ChannelRef) ->
 
 
 async def require_sight_of(deps: Deps, intent: Intent) -> None:
-    """Wait while messages that this intent may have sent lie where its account does not see them."""
-    if not any(part.state == "sending" for part in intent.parts):
+    """Wait while messages that this intent may have sent lie where this account does not see them.
+
+    Asked after the look for them, and, of an intent that is given up, before what it sent is removed.
+    """
+    given_up = intent.reason is not None
+    if not any(part.state == "sending" or (given_up and part.state == "sent") for part in intent.parts):
         return
     ref = await channel_ref(deps.database, deps.account.id, intent.destination_id)
     if await look_how_far(deps, intent.destination_id, ref) <= intent.floor_id + 1:
@@ -75,14 +74,17 @@ class Sight:
                 await self.look(channel_id, ref)
             except NoAccessError:
                 await self.shut_out(channel_id)
+            except NotBeforeError as error:
+                # Nothing is concluded there meanwhile; everything else goes on.
+                log.info("sight.not_asked", channel=channel_id, reason=str(error))
 
     async def look(self, channel_id: int, ref: ChannelRef) -> int:
         """The first message that the account sees, 0: all of them; asked of Telegram anew."""
         if not self._dry_run:
             return await look_how_far(self._deps, channel_id, ref)
-        first = await first_visible_message(self._deps.gateway, ref)
-        self._unwritten[channel_id] = first
-        return first
+        seen = await visibility(self._deps.gateway, ref)
+        self._unwritten[channel_id] = seen.first
+        return seen.first
 
     async def shut_out(self, channel_id: int) -> None:
         """Telegram has refused the account there."""

@@ -17,6 +17,7 @@ from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
 from worker.recovery.reconcile import look_above_floor
 from worker.recovery.replan import cut_anew
+from worker.recovery.sight import require_sight_of
 from worker.store import open_intents, reach
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ async def _take(deps: Deps, begun: Begun) -> None:
     async with only_publisher(deps, begun.content_hash):
         intent = await open_intents.own(deps.database, begun.upload_id, begun.account_id)
         intent = await look_above_floor(deps, intent)
+        await require_sight_of(deps, intent)
         missing = [part.plan for part in intent.parts if part.state != "sent"]
         given_up = intent.reason is not None
         source = intent.set_id if given_up or not missing else await _source_for(deps, intent)

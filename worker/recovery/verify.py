@@ -95,6 +95,8 @@ async def verify(errand: Errand) -> dict[str, Any]:
     check = _Check(errand, channel_id, ref, await authority_in(errand.deps, ref))
     await check.packages(sample, full=bool(errand.arguments.get("full")))
     await check.markers(sample)
+    # An account that was shut out and let in again meanwhile has missed what it does not see any more.
+    await require_whole_history(errand.deps, channel_id, ref)
     return check.findings.document()
 
 

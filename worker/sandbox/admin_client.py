@@ -152,6 +152,10 @@ class SandboxAdmin:
         made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)
         return made
 
+    async def delete_topic(self, channel_id: int, topic_id: int) -> None:
+        """Delete a topic with all of its messages; who asks for them is refused."""
+        await self.do("delete_topic", channel_id=channel_id, topic_id=topic_id)
+
     async def invite_link(self, channel_id: int) -> str:
         """Return the channel's invitation link."""
         return str(await self.do("invite_link", channel_id=channel_id))
@@ -170,6 +174,10 @@ class SandboxAdmin:
         """Return ``{"deleted": [ids that were there]}``."""
         gone: dict[str, Any] = await self.do("delete_messages", channel_id=channel_id, ids=ids)
         return gone
+
+    async def bring_back(self, channel_id: int, ids: list[int]) -> None:
+        """Show deleted messages again, as a server does that had lost sight of them."""
+        await self.do("bring_back", channel_id=channel_id, ids=ids)
 
     async def hide_from_search(self, channel_id: int, ids: list[int]) -> None:
         """Search will not find these messages; history still shows them."""
@@ -194,6 +202,10 @@ class SandboxAdmin:
 
     async def join(self, channel_id: int, phone: str, *, admin: bool = False) -> None:
         await self.do("join", channel_id=channel_id, phone=phone, admin=admin)
+
+    async def hide_history(self, channel_id: int, *, hidden: bool = True) -> None:
+        """Whoever comes in from here on sees nothing older, or everything again."""
+        await self.do("hide_history", channel_id=channel_id, hidden=hidden)
 
     async def archive_chat(self, channel_id: int, phone: str) -> None:
         """Move the chat to the archive in this account's list."""

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from worker.domain.calls import Adaptation
 from worker.store import overview, restrictions, roster
 from worker.store.channels import channel_titles
+from worker.store.destinations import full_destination
 from worker.store.governor_store import active_blocks
+from worker.store.missing_packages import held_destinations
 from worker.store.pauses import PauseStore
 from worker.store.progress import SetUnderWay, sets_under_way
 from worker.store.set_aside import SetAside, set_aside_by_channel
+from worker.store.topic_cursors import unreadable_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from worker.domain.calls import Block
     from worker.domain.pauses import Pause
     from worker.store.database import Database
+    from worker.store.missing_packages import HeldDestination
+    from worker.store.topic_cursors import UnreadableTopic
 
 WINDOW_MINUTES = 5
 
@@ -44,6 +49,9 @@ class Facts:
     held_back_count: int = 0
     given_up: Sequence[overview.WaitingSet] = ()
     set_aside: Sequence[SetAside] = ()
+    unreadable: Sequence[UnreadableTopic] = ()
+    held: Sequence[HeldDestination] = ()
+    full: tuple[str, int] | None = None
     pauses: Sequence[Pause] = ()
     channel_titles: dict[int, str] = field(default_factory=dict)
 
@@ -69,6 +77,9 @@ async def read_facts(database: Database) -> Facts:
         held_back_count=await overview.count_held_back(database),
         given_up=await overview.given_up_sets(database),
         set_aside=await set_aside_by_channel(database),
+        unreadable=await unreadable_topics(database),
+        held=await held_destinations(database),
+        full=await full_destination(database),
         pauses=pauses,
         channel_titles=await channel_titles(database, paused_channels) if paused_channels else {},
     )

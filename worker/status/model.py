@@ -150,7 +150,10 @@ class PauseStatus:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that does not move, and why; ``kind`` is worker, account, set or message."""
+    """Something that does not move, and why.
+
+    ``kind`` is worker, account, destination, topic, set or message.
+    """
 
     kind: str
     what: str

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from worker.plain_text import plain
 from worker.status.model import SyncState, Waiting
 from worker.status.wording import count_of, duration
+from worker.store.destinations import CHOOSE_ANOTHER, full_reason
+from worker.store.missing_packages import ACCEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,6 +41,8 @@ def sync_state(facts: Facts, accounts: Sequence[AccountStatus], workers: Sequenc
     if facts.under_way:
         return SyncState.RUNNING
     ready = facts.counts.get("ready", 0)
+    if ready and _takes_nothing(facts):
+        return SyncState.WAITING
     to_scan = facts.scanned.of_channels - facts.scanned.channels
     if ready > facts.held_back_count or to_scan:
         return SyncState.WAITING if facts.blocks else SyncState.RUNNING
@@ -52,6 +56,8 @@ def resumes_in(facts: Facts, state: SyncState) -> float | None:
         ends = [pause.seconds_left for pause in fleet_wide or facts.pauses]
         return min((end for end in ends if end is not None), default=None)
     if state is SyncState.WAITING:
+        if _takes_nothing(facts):
+            return None
         blocks = [block.seconds_left for block in facts.blocks]
         sets = [item.seconds for item in facts.held_back]
         return min([*blocks, *sets], default=None)
@@ -66,6 +72,8 @@ def what_waits(
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(facts, accounts, workers),
         *_shut_out_accounts(facts, accounts),
+        *_closed_destinations(facts),
+        *_unreadable_topics(facts),
         *_waiting_sets(facts),
         *_set_aside_messages(facts),
     )
@@ -116,6 +124,23 @@ def _shut_out_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Itera
         yield Waiting("account", name, plain(f"{why} — {remedy}"), None)
 
 
+def _closed_destinations(facts: Facts) -> Iterator[Waiting]:
+    """Where nothing is published until a person has looked, or chosen another channel."""
+    for item in facts.held:
+        yield Waiting("destination", plain(item.title), plain(f"needs you: {item.reason} — {ACCEPT}"), None)
+    if facts.full is not None:
+        title, newest = facts.full
+        why = f"needs you: {full_reason(title, newest)} — {CHOOSE_ANOTHER}"
+        yield Waiting("destination", plain(title), plain(why), None)
+
+
+def _unreadable_topics(facts: Facts) -> Iterator[Waiting]:
+    for item in facts.unreadable:
+        yield Waiting(
+            "topic", plain(f"{item.title} in {item.channel}"), plain(f"cannot be read: {item.reason}"), None
+        )
+
+
 def _waiting_sets(facts: Facts) -> Iterator[Waiting]:
     for item in facts.held_back:
         yield Waiting("set", _where(item), plain(item.reason), item.seconds)
@@ -131,6 +156,11 @@ def _set_aside_messages(facts: Facts) -> Iterator[Waiting]:
 
 def _where(item: WaitingSet) -> str:
     return plain(f"{item.name} in {item.channel}")
+
+
+def _takes_nothing(facts: Facts) -> bool:
+    """Whether the channel that archives go to waits for a person."""
+    return facts.full is not None or any(item.is_chosen for item in facts.held)
 
 
 def _is_everything(pause: Pause) -> bool:

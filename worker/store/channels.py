@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -20,22 +19,18 @@ if TYPE_CHECKING:
     from worker.store.database import Database
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """The channel to publish to, as one account addresses it."""
-
-    channel_id: int
-    ref: ChannelRef
-    title: str
-
-
-async def record_seen(database: Database, account_id: int, infos: Sequence[ChannelInfo]) -> None:
+async def record_seen(
+    database: Database, account_id: int, infos: Sequence[ChannelInfo], *, connecting: bool = False
+) -> None:
     """Keep what an account sees: the channels, that it is in them, and how it addresses them.
 
-    ``infos`` are all of its channels: it is in no other any more.
+    ``infos`` are all of its channels: it is in no other any more. ``connecting``: how much it sees of each
+    has to be asked anew, since nobody knows what has happened to it meanwhile.
     """
     async with database.transaction("channels.seen") as connection:
         await _record(connection, account_id, infos)
+        if connecting:
+            await connection.execute(_UNASKED, {"account": account_id})
         values = {"account": account_id, "seen": [info.ref.telegram_id for info in infos]}
         await connection.execute(_UNSEEN, values)
 
@@ -62,6 +57,7 @@ async def _record(connection: AsyncConnection, account_id: int, infos: Sequence[
             "kind": info.kind,
             "protected": info.is_protected,
             "can_post": info.can_post,
+            "since": info.member_since,
         }
         for statement in _SEEN:
             await connection.execute(statement, values)
@@ -83,6 +79,10 @@ _UNSEEN = text("""
     WHERE m.account_id = :account AND c.id = m.channel_id AND c.telegram_id <> ALL (CAST(:seen AS bigint[]))
       AND (m.can_read OR m.can_post)
 """)
+_UNASKED = text("UPDATE memberships SET member_since = NULL WHERE account_id = :account")
+_SAME_MEMBERSHIP = """
+    memberships.can_read AND coalesce(memberships.member_since = CAST(:since AS bigint), true)
+"""
 _SEEN_LONG_AGO = text("""
     SELECT coalesce(max(checked_at) < fleet_now() - :old * interval '1 second', true)
     FROM memberships WHERE account_id = :account
@@ -94,13 +94,14 @@ _SEEN = (
         ON CONFLICT (telegram_id) DO UPDATE SET title = excluded.title, username = excluded.username,
             kind = excluded.kind, is_protected = excluded.is_protected
     """),
-    text("""
+    text(f"""
         INSERT INTO memberships (account_id, channel_id, can_post, visible_from)
         SELECT :account, id, :can_post, CASE WHEN kind = 'channel' THEN 0 END
         FROM channels WHERE telegram_id = :telegram_id
         ON CONFLICT (account_id, channel_id) DO UPDATE SET can_read = true, can_post = excluded.can_post,
             checked_at = fleet_now(),
-            visible_from = CASE WHEN memberships.can_read THEN memberships.visible_from END
+            visible_from = CASE WHEN {_SAME_MEMBERSHIP} THEN memberships.visible_from END,
+            member_since = CASE WHEN {_SAME_MEMBERSHIP} THEN memberships.member_since END
     """),
     text("""
         INSERT INTO peers (account_id, telegram_id, access_hash) VALUES (:account, :telegram_id, :access_hash)
@@ -172,37 +173,6 @@ async def count_channels_of(database: Database, account_id: int) -> int:
     async with database.reading() as connection:
         query = text("SELECT count(*) FROM memberships WHERE account_id = :account AND can_read")
         return int((await connection.execute(query, {"account": account_id})).scalar_one())
-
-
-async def has_destination(database: Database) -> bool:
-    """Whether anybody has said where archives go."""
-    async with database.reading() as connection:
-        query = text("SELECT EXISTS (SELECT FROM channels WHERE is_destination)")
-        return bool((await connection.execute(query)).scalar_one())
-
-
-async def destination_of(database: Database, account_id: int) -> Destination:
-    """Where this account publishes."""
-    async with database.reading() as connection:
-        row = (
-            await connection.execute(
-                text("""
-                    SELECT c.id, c.telegram_id, c.title, p.access_hash, m.can_post FROM channels c
-                    LEFT JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account
-                    LEFT JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
-                    WHERE c.is_destination
-                """),
-                {"account": account_id},
-            )
-        ).one_or_none()
-    if row is None:
-        raise UserError("no destination channel is set", remedy="run: worker channels destination CHANNEL")
-    if not row.can_post or row.access_hash is None:
-        raise UserError(
-            f"account {account_id} may not post in {row.title}",
-            remedy="make it an administrator of that channel",
-        )
-    return Destination(row.id, ChannelRef(row.telegram_id, row.access_hash), row.title)
 
 
 async def channel_titles(database: Database, channel_ids: list[int]) -> dict[int, str]:

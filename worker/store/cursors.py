@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.errors import FenceLostError
+from worker.store.visibility import ASKED
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,7 +28,10 @@ READ_AGAIN = 100
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A source that an account may read. ``visible_from`` is the first message it sees; None: not asked."""
+    """A source that an account may read. ``visible_from`` is the first message it sees; None: not asked.
+
+    ``member_since`` is the membership that this was asked for; broadcast channels show everything to any.
+    """
 
     channel_id: int
     ref: ChannelRef
@@ -37,6 +41,7 @@ class Readable:
     last_message_id: int
     pts: int
     is_unfinished: bool
+    member_since: int | None = None
 
     @property
     def is_forum(self) -> bool:
@@ -66,6 +71,7 @@ class Source:
     pts: int
     position: int
     sees_all: bool
+    member_since: int | None
     hold_seconds: float
     reread_at: int = 0
     reread_to: int = 0
@@ -90,13 +96,17 @@ class Source:
         return replace(self, position=max(self.position, self.newest_message_id))
 
 
+# SQL: whether the cursor ``t`` has something left to read. A topic that was refused is tried again later.
+_AGAIN_HOURS = 6
+TO_READ = f"""((t.last_message_id < t.newest_message_id OR t.reread_at < t.reread_to)
+    AND (t.unreadable IS NULL OR t.scanned_at < fleet_now() - interval '{_AGAIN_HOURS} hours'))"""
 _OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
 _READABLE = text(f"""
-    SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.visible_from,
+    SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.member_since,
+        CASE WHEN {ASKED} THEN m.visible_from END AS visible_from,
         coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
         cu.id IS NULL OR EXISTS (
-            SELECT FROM scan_cursors t WHERE t.channel_id = c.id
-              AND (t.last_message_id < t.newest_message_id OR t.reread_at < t.reread_to)
+            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND {TO_READ}
               AND t.account_id IS NOT DISTINCT FROM {_OWNER}) AS is_unfinished
     FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
@@ -118,9 +128,12 @@ _HOLD = text("""
        OR cu.held_until NOT BETWEEN fleet_now() AND fleet_now() + :hold * interval '1 second'
     RETURNING cu.id, cu.last_message_id, cu.newest_message_id, cu.pts, cu.reread_at, cu.reread_to
 """)
-_KEEP_HOLD = text("""
-    UPDATE scan_cursors SET held_until = fleet_now() + :hold * interval '1 second'
-    WHERE id = :held AND held_by = :account
+# What is read counts for as much as the account sees, and for as long as that is known.
+_KEEP_HOLD = text(f"""
+    UPDATE scan_cursors cu SET held_until = fleet_now() + :hold * interval '1 second'
+    FROM memberships m JOIN channels c ON c.id = m.channel_id
+    WHERE cu.id = :held AND cu.held_by = :account AND m.account_id = :account AND m.channel_id = cu.channel_id
+      AND {ASKED} AND (m.visible_from = 0) = :sees_all AND m.member_since IS NOT DISTINCT FROM :since
 """)
 _ADVANCE = text("""
     UPDATE scan_cursors SET last_message_id = :to, messages_seen = messages_seen + :seen,
@@ -129,7 +142,7 @@ _ADVANCE = text("""
 """)
 _FINISH = text("""
     UPDATE scan_cursors SET last_message_id = greatest(last_message_id, :to),
-        newest_message_id = greatest(last_message_id, :to), scanned_at = fleet_now()
+        newest_message_id = greatest(last_message_id, :to), scanned_at = fleet_now(), unreadable = NULL
     WHERE id = :cursor
 """)
 _RELEASE = text("""
@@ -152,6 +165,7 @@ async def readable_sources(database: Database, account_id: int) -> list[Readable
                 last_message_id=row.last,
                 pts=row.pts,
                 is_unfinished=row.is_unfinished,
+                member_since=row.member_since,
             )
             for row in rows
         ]
@@ -160,8 +174,12 @@ async def readable_sources(database: Database, account_id: int) -> list[Readable
 async def hold(
     database: Database, account_id: int, readable: Readable, head: ChannelHead, seconds: float
 ) -> Source | None:
-    """Have the channel's cursor to ourselves; None if another account is reading the channel."""
-    sees_all = not readable.visible_from
+    """Have the channel's cursor to ourselves; None if another account is reading the channel.
+
+    Only who is known to see everything moves the cursor that all share.
+    """
+    assert readable.visible_from is not None, "how much is seen is asked before anything is read"
+    sees_all = readable.visible_from == 0
     async with database.transaction("cursors.hold") as connection:
         values = {
             "channel": readable.channel_id,
@@ -187,6 +205,7 @@ async def hold(
         pts=row.pts,
         position=start_of(row.last_message_id),
         sees_all=sees_all,
+        member_since=readable.member_since,
         hold_seconds=seconds,
         reread_at=row.reread_at,
         reread_to=row.reread_to,
@@ -212,10 +231,18 @@ async def advance_cursor(connection: AsyncConnection, source: Source, to_message
 
 
 async def require_hold(connection: AsyncConnection, source: Source) -> None:
-    """Stop if another account reads the channel by now; else it stays ours for a while longer."""
-    values = {"held": source.held_id, "account": source.account_id, "hold": source.hold_seconds}
+    """Stop if another account reads the channel, or this one may see less of it; else it stays ours."""
+    values = {
+        "held": source.held_id,
+        "account": source.account_id,
+        "hold": source.hold_seconds,
+        "sees_all": source.sees_all,
+        "since": source.member_since,
+    }
     if not (await connection.execute(_KEEP_HOLD, values)).rowcount:
-        raise FenceLostError(f"another account is reading {source.title}")
+        raise FenceLostError(
+            f"another account is reading {source.title}, or this one sees less of it than it did"
+        )
 
 
 async def finish(database: Database, source: Source, to_message_id: int) -> None:

@@ -24,6 +24,7 @@ class PendingPackage:
 _PENDING = text("""
     SELECT p.id, p.content_hash FROM packages p
     JOIN memberships m ON m.channel_id = p.dest_channel_id AND m.account_id = :account AND m.can_read
+        AND (coalesce(m.visible_from, 0) = 0 OR p.dest_message_id >= m.visible_from)
     WHERE p.metadata = 'pending' AND p.state = 'published' AND p.metadata_not_before <= fleet_now()
       AND NOT EXISTS (SELECT FROM runs r WHERE r.id = p.ingestion_run_id AND r.ended_at IS NULL
                       AND r.account_id <> :account)

@@ -57,7 +57,8 @@ class Scanned:
 _COUNTS = text("SELECT state, count(*) AS n FROM archive_sets GROUP BY state")
 _SCANNED = text("""
     SELECT count(*) FILTER (WHERE at_top), count(*), coalesce(CAST(sum(seen) AS bigint), 0) FROM (
-        SELECT coalesce(bool_and(cu.scanned_at IS NOT NULL AND cu.last_message_id = cu.newest_message_id),
+        SELECT coalesce(bool_and(cu.scanned_at IS NOT NULL AND (cu.last_message_id = cu.newest_message_id
+                                                                       OR cu.unreadable IS NOT NULL)),
                         false) AS at_top,
                sum(cu.messages_seen) AS seen
         FROM channels c LEFT JOIN scan_cursors cu ON cu.channel_id = c.id

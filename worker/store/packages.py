@@ -56,6 +56,7 @@ _INSERT = text("""
     VALUES (:hash, :name, :size, :type, :source,
         :source_message, :dest, :dest_message, :multipart, :parts, :run, 1)
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
+        has_remains = false,
         metadata_reason = NULL, metadata_attempts = 1, metadata_not_before = fleet_now(), file_count = 0,
         dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
         part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id,

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from worker.domain.forming import set_name
 from worker.store.collecting import form_sets, lock_channel
 from worker.store.sets import SourcePart
-from worker.store.visibility import sees_set
+from worker.store.visibility import sees_message, sees_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -73,11 +73,12 @@ _SETTLE_FEWER = text("""
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove RETURNING family
 """)
 _SPARE = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
-_GONE = text("""
+_GONE = text(f"""
     UPDATE source_files f SET is_gone = true, set_id = NULL, part_number = NULL
     FROM archive_sets s
     WHERE f.channel_id = :channel AND f.message_id = ANY(:messages) AND s.id = f.set_id
       AND s.id = :set AND s.fence = :fence AND s.state = 'collecting'
+      AND {sees_message(":channel", "f.message_id")}
     RETURNING f.family
 """)
 
@@ -228,12 +229,18 @@ async def _settle(
         return bool((await connection.execute(_SETTLE, values)).rowcount)
 
 
-async def parts_are_gone(database: Database, unproven: Unproven, messages: Collection[int]) -> None:
-    """These messages no longer carry the set's files: the set is formed anew without them."""
+async def parts_are_gone(
+    database: Database, account_id: int, unproven: Unproven, messages: Collection[int]
+) -> None:
+    """These messages no longer carry the set's files: the set is formed anew without them.
+
+    The account says so that has looked; it must still be known to see where they were.
+    """
     async with database.transaction("proofs.gone") as connection:
         await lock_channel(connection, unproven.channel_id)
         values = {
             "channel": unproven.channel_id,
+            "account": account_id,
             "messages": list(messages),
             "set": unproven.set_id,
             "fence": unproven.fence,

@@ -1,4 +1,8 @@
-"""Messages that an intent recorded and no package refers to: the only ones that may ever be deleted."""
+"""Messages that an intent recorded and no package refers to: the only ones that may ever be deleted.
+
+A package that was withdrawn because one of its messages is gone claims the others no longer, while
+``has_remains`` says that they are being taken back.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +35,22 @@ class Removable:
 _CONDITION = """
     p.state = 'sent' AND p.deleted_at IS NULL
     AND NOT EXISTS (SELECT FROM package_parts k
+                    JOIN packages s ON s.id = k.package_id AND NOT (s.state = 'withdrawn' AND s.has_remains)
                     WHERE k.dest_channel_id = u.destination_id AND k.message_id = p.message_id)
 """
-_LEFT = f"""
+LEFT = f"""
     SELECT u.id, p.ordinal, u.content_hash, u.destination_id, p.message_id
     FROM uploads u JOIN upload_parts p ON p.upload_id = u.id WHERE {_CONDITION} AND {{which}}
     ORDER BY u.id, p.ordinal
 """
-_OF_UPLOAD = text(_LEFT.format(which="u.id = :upload"))
+_OF_UPLOAD = text(LEFT.format(which="u.id = :upload"))
+# What a withdrawn package leaves is taken back with it.
 _OF_ENDED = text(
-    _LEFT.format(which="u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)") + " LIMIT :limit"
+    LEFT.format(
+        which="""u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)
+            AND NOT EXISTS (SELECT FROM packages r WHERE r.id = u.package_id AND r.has_remains)"""
+    )
+    + " LIMIT :limit"
 )
 _REMOVABLE = text(f"""
     SELECT 1 FROM uploads u JOIN upload_parts p ON p.upload_id = u.id

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from worker.store.cursors import require_hold, start_of
+from worker.store.cursors import TO_READ, require_hold, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +21,24 @@ _KEEP_TOPIC = text("""
         newest_message_id)
     VALUES (:channel, :topic, :owner, :title, :last, :top)
     ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO UPDATE SET topic_title = excluded.topic_title,
-        newest_message_id = greatest(cu.newest_message_id, excluded.newest_message_id)
+        newest_message_id = greatest(cu.newest_message_id, excluded.newest_message_id),
+        unreadable = CASE WHEN excluded.newest_message_id <= cu.newest_message_id THEN cu.unreadable END
 """)
-_TOPICS = text("""
+_TOPICS = text(f"""
     SELECT id, topic_id, topic_title, last_message_id, newest_message_id, reread_at, reread_to
-    FROM scan_cursors
+    FROM scan_cursors t
     WHERE channel_id = :channel AND topic_id > 0 AND account_id IS NOT DISTINCT FROM :owner
-      AND (last_message_id < newest_message_id OR reread_at < reread_to)
-    ORDER BY scanned_at NULLS FIRST, topic_id
+      AND {TO_READ} ORDER BY scanned_at NULLS FIRST, topic_id
+""")
+_SETTLE = text("""
+    UPDATE scan_cursors SET unreadable = :reason, scanned_at = fleet_now() WHERE id = :cursor
+""")
+_POSTPONE = text("UPDATE scan_cursors SET scanned_at = fleet_now() WHERE id = :cursor")
+_UNREADABLE = text("""
+    SELECT c.title, t.topic_title, min(t.unreadable) FROM scan_cursors t
+    JOIN channels c ON c.id = t.channel_id AND c.is_source AND c.is_enabled
+    WHERE t.unreadable IS NOT NULL GROUP BY c.id, t.topic_id, t.topic_title
+    ORDER BY c.id, t.topic_id LIMIT :limit
 """)
 
 
@@ -62,3 +72,36 @@ async def keep_topics(database: Database, forum: Source, topics: Sequence[Topic]
         )
         for row in rows
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableTopic:
+    """A topic that Telegram refuses to show, and in which words."""
+
+    channel: str
+    title: str
+    reason: str
+
+
+async def settle_unreadable(database: Database, topic: Source, reason: str) -> None:
+    """Telegram refuses this topic: the others go on without it.
+
+    It is tried again when something comes up in it, and from time to time; where its reading stood is kept.
+    """
+    async with database.transaction("cursors.unreadable") as connection:
+        await require_hold(connection, topic)
+        await connection.execute(_SETTLE, {"cursor": topic.cursor_id, "reason": reason})
+
+
+async def read_others_first(database: Database, topic: Source) -> None:
+    """Something came in the way of this topic: whatever it is, the next scan begins with the others."""
+    async with database.transaction("cursors.postpone") as connection:
+        await require_hold(connection, topic)
+        await connection.execute(_POSTPONE, {"cursor": topic.cursor_id})
+
+
+async def unreadable_topics(database: Database, limit: int = 10) -> list[UnreadableTopic]:
+    """Topics that nobody can read at present."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_UNREADABLE, {"limit": limit})
+        return [UnreadableTopic(*row) for row in rows]

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
+from worker.store.missing_packages import require_whole
 from worker.store.sets import require_claim
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ async def create_intent(
     }
     async with database.transaction("uploads.intent") as connection:
         await require_claim(connection, claim)
+        await require_whole(connection, destination_id)
         try:
             upload_id = (await connection.execute(_INSERT, values)).scalar_one()
         except IntegrityError as error:
@@ -159,10 +161,12 @@ async def mark_sending(
 ) -> bool:
     """From here on the fate of this part may be unknown; False if it was so before.
 
-    ``document_id`` is what its message will show, by which that is known from everybody else's.
+    Every message of an archive passes here: nothing is sent to a destination that is held up. ``document_id``
+    is what its message will show, by which that is known from everybody else's.
     """
     async with database.transaction("uploads.sending") as connection:
         await require_intent(connection, intent)
+        await require_whole(connection, intent.destination_id)
         await connection.execute(
             text("""
                 UPDATE upload_parts SET document_id = coalesce(:document, document_id)

@@ -1,7 +1,9 @@
 """How much of a channel an account may see. What it may not see looks to it as if it were gone.
 
 ``memberships.visible_from`` is 0 for the whole history, the id of the first visible message for a part of it,
-and NULL while nobody has asked: then nothing may be concluded from what the account does not find.
+and NULL while nobody has asked. It says what an account may try. Conclusions from what it does not find are
+drawn only while ``member_since`` says since when it is in the channel: that is forgotten with every
+connection and every change of the membership, until Telegram is asked again. Broadcast channels show all.
 """
 
 from __future__ import annotations
@@ -13,7 +15,11 @@ from sqlalchemy import text
 from worker.domain.telegram import ChannelRef
 
 if TYPE_CHECKING:
+    from worker.domain.telegram import Visibility
     from worker.store.database import Database
+
+# SQL: whether Telegram was asked how much the membership ``m`` of channel ``c`` shows, and that still holds.
+ASKED = "(m.visible_from IS NOT NULL AND (c.kind = 'channel' OR m.member_since IS NOT NULL))"
 
 
 def sees_set(set_id: str) -> str:
@@ -22,11 +28,18 @@ def sees_set(set_id: str) -> str:
         SELECT FROM source_files seen WHERE seen.set_id = {set_id} AND seen.message_id < m.visible_from))"""
 
 
-_UNASKED = text("""
+def sees_message(channel_id: str, message_id: str) -> str:
+    """SQL: whether ``:account`` is known to see the place of this message: to others it only looks gone."""
+    return f"""EXISTS (SELECT FROM memberships m JOIN channels c ON c.id = m.channel_id
+        WHERE m.account_id = :account AND m.channel_id = {channel_id} AND m.can_read
+          AND {ASKED} AND m.visible_from <= {message_id})"""
+
+
+_UNASKED = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
-    WHERE m.visible_from IS NULL AND (c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
+    WHERE NOT {ASKED} AND (c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
         OR c.id IN (SELECT destination_id FROM uploads))
 """)
 
@@ -38,13 +51,32 @@ async def unasked_destinations(database: Database, account_id: int) -> list[tupl
         return [(row.id, ChannelRef(row.telegram_id, row.access_hash)) for row in rows]
 
 
-async def note_visibility(database: Database, account_id: int, channel_id: int, first_message: int) -> None:
-    """The oldest message of the channel that the account may see; 0: all of them."""
+async def note_visibility(
+    database: Database, account_id: int, channel_id: int, visibility: Visibility
+) -> None:
+    """What Telegram has answered just now about how much of the channel the account may see."""
     async with database.transaction("memberships.visibility") as connection:
         await connection.execute(
             text("""
-                UPDATE memberships SET visible_from = :first
+                UPDATE memberships SET visible_from = :first, member_since = :since
                 WHERE account_id = :account AND channel_id = :channel
             """),
-            {"account": account_id, "channel": channel_id, "first": first_message},
+            {
+                "account": account_id,
+                "channel": channel_id,
+                "first": visibility.first,
+                "since": visibility.member_since,
+            },
+        )
+
+
+async def forget_visibility(database: Database, account_id: int, channel_id: int) -> None:
+    """The membership has changed: nothing is concluded, and no set claimed, until Telegram is asked again."""
+    async with database.transaction("memberships.unseen") as connection:
+        await connection.execute(
+            text("""
+                UPDATE memberships SET visible_from = NULL, member_since = NULL
+                WHERE account_id = :account AND channel_id = :channel
+            """),
+            {"account": account_id, "channel": channel_id},
         )

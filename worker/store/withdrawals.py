@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.store.sets import require_claim
+from worker.store.visibility import ASKED, sees_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,10 @@ class ReadableDestination:
     ref: ChannelRef
 
 
-_DESTINATIONS = text("""
-    SELECT c.id, c.title, c.telegram_id, p.access_hash, m.visible_from FROM channels c
+_DESTINATIONS = text(f"""
+    SELECT c.id, c.title, c.telegram_id, p.access_hash,
+        CASE WHEN {ASKED} THEN m.visible_from END AS visible_from
+    FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
     JOIN peers p ON p.account_id = :account AND p.telegram_id = c.telegram_id
     WHERE c.is_destination OR c.id IN (SELECT dest_channel_id FROM packages)
@@ -58,10 +61,26 @@ _PARTS = text("""
       AND (k.package_id, k.ordinal) > (:package, :ordinal)
     ORDER BY k.package_id, k.ordinal LIMIT :limit
 """)
-_WITHDRAW = text("""
-    UPDATE packages SET state = 'withdrawn', withdrawn_at = fleet_now()
+# Not where so much is missing that a person has to say whether it is gone.
+_RECORDED = """
+    SELECT FROM uploads u JOIN upload_parts k ON k.upload_id = u.id
+    WHERE u.package_id = :package AND k.state = 'sent' AND k.deleted_at IS NULL AND k.message_id <> :message
+"""
+_WITHDRAW = text(f"""
+    UPDATE packages p SET state = 'withdrawn', withdrawn_at = fleet_now(), has_remains = EXISTS ({_RECORDED})
     WHERE id = :package AND state = 'published'
       AND EXISTS (SELECT FROM package_parts WHERE package_id = :package AND message_id = :message)
+      AND {sees_message("p.dest_channel_id", ":message")}
+      AND (:accepted OR NOT EXISTS (
+          SELECT FROM channels WHERE id = p.dest_channel_id AND missing_since IS NOT NULL))
+    RETURNING has_remains, (
+        SELECT count(*) FROM package_parts o WHERE o.package_id = :package AND o.message_id <> :message
+          AND NOT EXISTS ({_RECORDED} AND k.message_id = o.message_id)) AS unrecorded
+""")
+# Relies on uploads_package. Whoever takes back what was sent need not look for this one.
+_GONE = text("""
+    UPDATE upload_parts k SET deleted_at = fleet_now() FROM uploads u
+    WHERE u.package_id = :package AND k.upload_id = u.id AND k.message_id = :message AND k.deleted_at IS NULL
 """)
 _DUPLICATES = text("""
     UPDATE archive_sets SET state = 'ready', package_id = NULL, reason = NULL, not_before = fleet_now(),
@@ -104,18 +123,54 @@ async def parts_after(
         return [PublishedPart(*row) for row in await connection.execute(_PARTS, values)]
 
 
-async def withdraw(database: Database, part: PublishedPart, *, republish: bool) -> bool:
-    """The package lacks this message; False if it has been published anew meanwhile.
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A package is withdrawn; ``has_remains``: other messages of it may stand, which an upload has recorded.
 
+    ``unrecorded`` is how many others there may be: an upload that nobody remembers has sent them.
+    """
+
+    has_remains: bool
+    unrecorded: int
+
+
+async def withdraw(
+    database: Database, account_id: int, part: PublishedPart, *, republish: bool, accepted: bool = False
+) -> Withdrawn | None:
+    """The package lacks this message; None if it is published anew by now, or a person has to say so.
+
+    The account says so that has looked; it must still be known to see where the message was.
     It counts for deduplication no more, and its duplicates are ready again. Called under the content's lock.
     """
     async with database.transaction("packages.withdraw") as connection:
-        values = {"package": part.package_id, "message": part.message_id, "republish": republish}
-        if not (await connection.execute(_WITHDRAW, values)).rowcount:
-            return False
+        values = {
+            "account": account_id,
+            "package": part.package_id,
+            "message": part.message_id,
+            "republish": republish,
+            "accepted": accepted,
+        }
+        row = (await connection.execute(_WITHDRAW, values)).one_or_none()
+        if row is None:
+            return None
+        await connection.execute(_GONE, values)
         await connection.execute(_DUPLICATES, values)
         await connection.execute(_ORIGIN, {"package": part.package_id, "reason": declined()})
-        return True
+        return Withdrawn(row.has_remains, row.unrecorded)
+
+
+# Where no account reads, nobody sees it, and nobody could take it back.
+_REMAINS = text("""
+    SELECT c.title FROM packages p JOIN channels c ON c.id = p.dest_channel_id
+    WHERE p.content_hash = :hash AND p.has_remains AND EXISTS (
+        SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+        WHERE m.channel_id = c.id AND m.can_read)
+""")
+
+
+async def where_remains_stand(connection: AsyncConnection, content_hash: bytes) -> str | None:
+    """The channel in which messages of this content's withdrawn package may still stand, if there is one."""
+    return (await connection.execute(_REMAINS, {"hash": content_hash})).scalar_one_or_none()
 
 
 async def is_withdrawn(connection: AsyncConnection, content_hash: bytes) -> bool:

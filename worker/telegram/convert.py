@@ -37,6 +37,7 @@ def to_channel(chat: Any) -> ChannelInfo | None:
         kind=kind,
         is_protected=bool(chat.noforwards),
         can_post=can_post,
+        member_since=chat.date,
     )
 
 

@@ -55,6 +55,8 @@ class Gateway:
         self.hash_service = HashService()
         # Told the chat when a write leaves, which may be long after it was asked for.
         self.on_write: list[Callable[[int], None]] = []
+        # When the account came into each channel, by the latest answer that spoke of it.
+        self._member_since: dict[int, int] = {}
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key, other_keys=other_keys)
         self.connections = Connections(
             server,
@@ -93,6 +95,14 @@ class Gateway:
     def home_dc(self) -> int:
         """The data centre that uploads go to."""
         return self._storage.main_dc
+
+    def member_since(self, channel: ChannelRef) -> int | None:
+        """When the account came into the channel, as Telegram has said last; None if it has not.
+
+        Every answer that tells of a channel tells this too: whoever was shut out and let in again between two
+        calls finds it out from the second.
+        """
+        return self._member_since.get(channel.telegram_id)
 
     async def me(self) -> Me:
         """Who this account is, and whether it is Premium now."""
@@ -232,11 +242,20 @@ class Gateway:
 
         async def once() -> Any:
             try:
-                return await self.connections.call(query)
+                answer = await self.connections.call(query)
             except OutcomeUnknownError as error:
                 raise RetryableError(error.what) from error
+            self._notice_memberships(answer)
+            return answer
 
         return await self.permission.read(method_of(query), channel.telegram_id if channel else 0, once)
+
+    def _notice_memberships(self, answer: Any) -> None:
+        for chat in getattr(answer, "chats", ()):
+            if isinstance(chat, raw.types.Channel) and not (chat.min or chat.left):
+                # Answers may come out of order. Nobody comes in earlier than before.
+                known = self._member_since.get(chat.id, 0)
+                self._member_since[chat.id] = max(known, chat.date)
 
     async def _write(self, query: Any, channel: ChannelRef) -> Any:
         """A call that people see: made once, whatever becomes of it."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 
-from worker.domain.telegram import Changes, Message, PostedNow, Topic
+from worker.domain.telegram import Changes, Message, PostedNow, Topic, Visibility
 from worker.telegram.convert import clean, to_message
 
 if TYPE_CHECKING:
@@ -128,11 +128,13 @@ async def posted_now(gateway: Gateway, channel: ChannelRef, message_id: int) -> 
     return PostedNow(found[0] if found else None, is_channel_protected=is_protected)
 
 
-async def first_visible_message(gateway: Gateway, channel: ChannelRef) -> int:
-    """The oldest message that this account may see; 0 if the whole history is open to it."""
+async def visibility(gateway: Gateway, channel: ChannelRef) -> Visibility:
+    """How much of the channel this account may see, asked at this moment."""
     answer = await gateway.read(raw.functions.channels.GetFullChannel(channel=_channel(channel)), channel)
     first = int(answer.full_chat.available_min_id or 0)
-    return first if first > 1 else 0
+    # Of this very answer: the account may have been shut out and let in again since.
+    since = [chat.date for chat in answer.chats if getattr(chat, "id", None) == channel.telegram_id]
+    return Visibility(first if first > 1 else 0, since[0] if since else None)
 
 
 async def files_between(

@@ -273,3 +273,21 @@ async def test_a_set_is_left_to_an_account_that_sees_its_messages(world, run):
     assert [row["state"] for row in await world.fetch("SELECT state FROM archive_sets")] == ["ready"]
     await run("--account", ADA)
     await world.check_invariants()
+
+
+async def test_a_topic_that_cannot_be_read_any_more_holds_up_no_other_and_says_why(world, run):
+    forum, (castles, ships) = await world.open_forum("Castles", "Ships")
+    await world.post_archive(forum, topic_id=castles)
+    await world.post_archive(forum, topic_id=ships)
+    # Castles has gone between the list of topics and its pages.
+    await run(faults="kill=db.cursors.topics:after:1", ends={"signal": 9})
+    await world.admin.delete_topic(forum, castles)
+    await world.until_buried()
+    await run()
+    assert [(name, topic) for name, topic, *_ in await _files(world)] == [("archive-2.zip", ships)]
+    (topic,) = await world.fetch(
+        "SELECT unreadable, last_message_id FROM scan_cursors WHERE topic_id = $1", castles
+    )
+    assert "TOPIC_ID_INVALID" in topic["unreadable"]
+    assert await world.run("status", "--json") == {"exit": 0}
+    assert "Castles in Forum" in world.workers.logs[-1].read_text()

@@ -10,6 +10,7 @@ from worker.domain.pauses import Pause
 from worker.status.compose import compose
 from worker.status.facts import Facts
 from worker.status.model import SyncState
+from worker.store.missing_packages import HeldDestination
 from worker.store.overview import Scanned, WaitingSet
 from worker.store.roster import ShutOut
 
@@ -150,3 +151,22 @@ def test_an_account_that_only_reads_waits_for_nothing_while_another_one_may_post
     assert "Ada" not in _waits(replace(quiet_fleet(), shut_out=[reader]))
     other = ShutOut(GRACE.id, "Library", is_destination=True, begun=0)
     assert {"Ada", "Grace"} <= _waits(replace(quiet_fleet(), shut_out=[reader, other])).keys()
+
+
+def test_a_destination_that_waits_for_a_person_is_named_and_the_fleet_waits_with_it():
+    facts = replace(
+        quiet_fleet(), counts={"ready": 3}, held=[HeldDestination("Library", missing=25, packages=30)]
+    )
+    status = compose(facts, silent_after=SILENT_AFTER)
+    (waiting,) = status.sync.waiting
+    assert (waiting.kind, waiting.what, waiting.resumes_in) == ("destination", "Library", None)
+    assert "needs you: 25 of 30 packages are missing from Library at once" in waiting.why
+    assert "worker recover --accept-missing" in waiting.why
+    assert (status.sync.state, status.sync.resumes_in) == (SyncState.WAITING, None)
+
+
+def test_a_former_destination_that_waits_for_a_person_holds_nothing_else_up():
+    held = HeldDestination("Annex", missing=25, packages=30, is_chosen=False)
+    status = compose(replace(quiet_fleet(), counts={"ready": 3}, held=[held]), silent_after=SILENT_AFTER)
+    assert [waiting.what for waiting in status.sync.waiting] == ["Annex"]
+    assert status.sync.state is SyncState.RUNNING

@@ -110,6 +110,11 @@ async def join(sandbox: Sandbox, channel_id: int, phone: str, *, admin: bool = F
 
 
 @command
+async def hide_history(sandbox: Sandbox, channel_id: int, hidden: bool) -> None:
+    sandbox.ledger.channels.change(channel_id, hidden_history=int(hidden))
+
+
+@command
 async def archive_chat(sandbox: Sandbox, channel_id: int, phone: str) -> None:
     sandbox.ledger.channels.set_folder(channel_id, account_of(sandbox, phone).user_id, ARCHIVE)
 

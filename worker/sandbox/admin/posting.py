@@ -13,6 +13,7 @@ from worker.sandbox import media, news
 from worker.sandbox.admin.commands import account_of, command
 from worker.sandbox.handlers.forum import ICON_COLOR
 from worker.sandbox.ledger.database import new_id
+from worker.sandbox.ledger.messages import Window
 
 if TYPE_CHECKING:
     from worker.sandbox.ledger.rows import Message
@@ -131,6 +132,11 @@ async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> 
 
 
 @command
+async def bring_back(sandbox: Sandbox, channel_id: int, ids: list[int]) -> None:
+    sandbox.ledger.messages.bring_back(channel_id, ids)
+
+
+@command
 async def hide_from_search(sandbox: Sandbox, channel_id: int, ids: list[int]) -> None:
     sandbox.ledger.messages.hide_from_search(channel_id, ids)
 
@@ -144,6 +150,14 @@ async def create_topic(sandbox: Sandbox, channel_id: int, title: str) -> dict[st
     )
     sandbox.ledger.channels.add_topic(channel_id, message.id, title, ICON_COLOR, channel.creator)
     return {"topic_id": message.id}
+
+
+@command
+async def delete_topic(sandbox: Sandbox, channel_id: int, topic_id: int) -> None:
+    """The topic is gone with all of its messages, for good."""
+    page = sandbox.ledger.messages.page(channel_id, Window(limit=2**31, topic_id=topic_id))
+    await delete_messages(sandbox, channel_id, [topic_id, *(message.id for message in page)])
+    sandbox.ledger.channels.change_topic(channel_id, topic_id, deleted=1)
 
 
 @command

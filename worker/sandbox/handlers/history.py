@@ -73,6 +73,10 @@ async def get_history(call: Call, query: Any) -> Any:
 @handles(raw.functions.messages.GetReplies)
 async def get_replies(call: Call, query: Any) -> Any:
     place = readable(call, query.peer)
+    if place.channel is not None and place.channel.forum:
+        topics = {row["topic_id"] for row in call.ledger.channels.topics(place.box)}
+        if query.msg_id not in topics:
+            raise RpcFault(400, "TOPIC_ID_INVALID")
     return _page(call, place, _window(query, place, topic_id=query.msg_id))
 
 

@@ -82,8 +82,9 @@ class Channels:
         self._db.run(
             "INSERT INTO members (channel_id, user_id, role, date, first_id) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (channel_id, user_id) DO UPDATE SET role = excluded.role,"
-            # Whoever comes back sees no more than a newcomer.
-            " first_id = CASE WHEN role IN ('left', 'kicked') THEN excluded.first_id ELSE first_id END",
+            # Whoever comes back sees no more than a newcomer, and joins anew: that takes people a second.
+            " first_id = CASE WHEN role IN ('left', 'kicked') THEN excluded.first_id ELSE first_id END,"
+            " date = CASE WHEN role IN ('left', 'kicked') THEN max(excluded.date, date + 1) ELSE date END",
             channel_id,
             user_id,
             role.value,

@@ -144,6 +144,11 @@ class Messages:
             pts = self._event(box, "delete", gone, len(gone)) if gone else self.pts(box)
         return gone, pts
 
+    def bring_back(self, box: int, ids: list[int]) -> None:
+        """Show deleted messages again, as a server does that had lost sight of them."""
+        for message_id in ids:
+            self._db.run("UPDATE messages SET deleted = 0 WHERE box = ? AND id = ?", box, message_id)
+
     def hide_from_search(self, box: int, ids: list[int]) -> None:
         """Search will not find these messages; history still shows them."""
         for message_id in ids:

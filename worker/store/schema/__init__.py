@@ -19,7 +19,14 @@ from worker.store.schema.library import (
     source_photos,
 )
 from worker.store.schema.people import accounts, runs, settings, workers
-from worker.store.schema.published import package_files, package_parts, packages, upload_parts, uploads
+from worker.store.schema.published import (
+    missing_packages,
+    package_files,
+    package_parts,
+    packages,
+    upload_parts,
+    uploads,
+)
 from worker.store.schema.sessions import account_keys, account_secrets, peers
 from worker.store.schema.sources import archive_sets, channels, memberships, scan_cursors, source_files
 from worker.store.schema.status import account_progress
@@ -40,6 +47,7 @@ __all__ = [
     "memberships",
     "messages_set_aside",
     "metadata",
+    "missing_packages",
     "package_files",
     "package_originals",
     "package_parts",

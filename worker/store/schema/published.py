@@ -54,6 +54,7 @@ packages = Table(
     now_column("published_at"),
     Column("indexed_at", Time),
     Column("withdrawn_at", Time),
+    flag("has_remains"),
     CheckConstraint("metadata <> 'failed' OR metadata_reason IS NOT NULL", name="failure"),
     CheckConstraint("(state = 'withdrawn') = (withdrawn_at IS NOT NULL)", name="withdrawal"),
     Index(
@@ -65,6 +66,7 @@ packages = Table(
     Index("packages_pending", "id", postgresql_where=text("metadata = 'pending' AND state = 'published'")),
     Index("packages_destination", "dest_channel_id", "dest_message_id"),
     Index("packages_tags", "tags", postgresql_using="gin"),
+    Index("packages_remains", "id", postgresql_where=text("has_remains")),
     Index("packages_creator", text("lower(creator)")),
 )
 
@@ -103,6 +105,17 @@ package_files = Table(
     ),
 )
 
+missing_packages = Table(
+    "missing_packages",
+    metadata,
+    reference("package_id", "packages", on_delete="CASCADE", kind=BigInteger, primary_key=True),
+    reference("channel_id", "channels", on_delete="CASCADE"),
+    required("message_id", Integer),
+    flag("is_gone"),
+    now_column("noticed_at"),
+    Index("missing_packages_channel", "channel_id", "package_id"),
+)
+
 uploads = Table(
     "uploads",
     metadata,
@@ -125,6 +138,7 @@ uploads = Table(
     CheckConstraint("state <> 'open' OR account_id IS NOT NULL", name="account"),
     Index("uploads_one_live_intent", "content_hash", unique=True, postgresql_where=text("state = 'open'")),
     Index("uploads_one_live_set", "set_id", unique=True, postgresql_where=text("state = 'open'")),
+    Index("uploads_package", "package_id", postgresql_where=text("package_id IS NOT NULL")),
     Index("uploads_abandoned", "content_hash", postgresql_where=text("state = 'abandoned'")),
     Index("uploads_open_by_account", "account_id", postgresql_where=text("state = 'open'")),
 )

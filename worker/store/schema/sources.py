@@ -45,6 +45,8 @@ channels = Table(
     now_column("created_at"),
     Column("look_from", Integer),
     required("recovered_to", Integer, default="0"),
+    Column("missing_since", Time),
+    Column("full_at", Integer),
     CheckConstraint("NOT (is_source AND is_destination)", name="role"),
     Index("channels_one_destination", "is_destination", unique=True, postgresql_where=text("is_destination")),
 )
@@ -57,6 +59,7 @@ memberships = Table(
     flag("can_read", default=True),
     flag("can_post"),
     Column("visible_from", Integer),
+    Column("member_since", BigInteger),
     now_column("checked_at"),
     PrimaryKeyConstraint("account_id", "channel_id"),
     Index("memberships_channel", "channel_id"),
@@ -79,6 +82,7 @@ scan_cursors = Table(
     Column("scanned_at", Time),
     reference("held_by", "accounts", on_delete="SET NULL", nullable=True),
     Column("held_until", Time),
+    Column("unreadable", Text),
     CheckConstraint("last_message_id >= 0", name="position"),
     UniqueConstraint(
         "channel_id",
