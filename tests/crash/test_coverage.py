@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from failpoints import point_names
+from hidden_volumes import hidden_volume
 from world import PHONES, open_world
 
 ONE = ("--account", PHONES[0])
@@ -142,11 +143,30 @@ async def _a_part_that_is_gone(world, record: str) -> None:
     await _run(world, record)
 
 
+async def _what_strangers_do(world, record: str) -> None:
+    """A damaged part that comes again, volumes that hide what they are, a swapped file, a gap in the updates."""
+    source, folder = world.sources[0], world.folder
+    *head, last = world.make_volumes()
+    (folder / "damaged").mkdir()
+    damaged = folder / "damaged" / last.name
+    damaged.write_bytes(bytes(last.stat().st_size))
+    hidden = [hidden_volume(folder / f"hidden.part{number}.rar", b"s" * 16) for number in (1, 2)]
+    await world.post_files(source, [*head, damaged, last, *hidden])
+    swapped = await world.post_archive(source)
+    await world.until_buried()
+    await _run(world, record, kill="db.proofs.next:before:1")
+    await world.fetch("UPDATE source_files SET document_id = 1 WHERE file_name = $1", swapped.name)
+    await world.fetch("UPDATE scan_cursors SET reread_to = last_message_id")
+    await world.until_buried()
+    await _run(world, record)
+
+
 async def _what_is_not_allowed(world, record: str) -> None:
     """It is written down; bytes are kept for the next attempt."""
     await world.drain(*ONE)
     await world.post_archive(world.sources[0])
     await _run(world, record, kill="workspace.open:after:1")
+    await world.fetch("UPDATE packages SET metadata = 'pending', metadata_not_before = fleet_now()")
     await world.admin.add_rule("channels.getMessages", "error", code=400, text="CHANNEL_PRIVATE", count=0)
     await _run(world, record)
     await world.admin.clear_rules()
@@ -180,6 +200,7 @@ async def test_every_failpoint_of_a_run_is_reached(tmp_path, database_url):
         await _a_source_that_is_gone(world, record)
         await _a_stub_that_cannot_be_listed(world, record)
         await _a_part_that_is_gone(world, record)
+        await _what_strangers_do(world, record)
         await _what_is_not_allowed(world, record)
         await _lose_the_locks_for_a_moment(world, record)
         await _other_kinds_of_sources(world, record)

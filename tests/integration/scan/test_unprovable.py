@@ -2,26 +2,16 @@
 
 import json
 import os
-import zlib
 
+from hidden_volumes import hidden_volume
 from worker_command import worker
-
-
-def _volume(path, salt):
-    """A RAR 5 volume that begins with an encryption header: all that follows is hidden."""
-    fields = bytes([4, 0, 0, 0, 15]) + salt
-    header = bytes([len(fields)]) + fields
-    path.write_bytes(
-        b"Rar!\x1a\x07\x01\x00" + zlib.crc32(header).to_bytes(4, "little") + header + os.urandom(2000)
-    )
-    return path
 
 
 async def test_f1_what_can_never_be_proven_says_so_while_it_waits_and_is_published_with_a_mark(
     world, run, sets, tmp_path
 ):
     salt = os.urandom(16)
-    volumes = [_volume(tmp_path / f"a.part{number}.rar", salt) for number in (1, 2)]
+    volumes = [hidden_volume(tmp_path / f"a.part{number}.rar", salt) for number in (1, 2)]
     await world.post_files(world.sources[0], volumes)
     await run()
     state, reason, _ = (await sets())["a.rar"]
