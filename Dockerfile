@@ -23,7 +23,7 @@ RUN ARCHIVE_FLEET_COMMIT="$COMMIT" /opt/build/bin/pip wheel --no-deps --no-build
  && /opt/worker/bin/python -m compileall -q /opt/worker/lib
 
 FROM ${RUN_IMAGE}
-# bsdtar unpacks what no library does: compressed RAR members, for their checksums and previews.
+# bsdtar unpacks what no library does: compressed members of a RAR of one volume, for checksums and previews.
 RUN apt-get update && apt-get install -y --no-install-recommends libarchive-tools && rm -rf /var/lib/apt/lists/*
 # A fixed number, so that a volume's owner is the same on every host.
 RUN groupadd --gid 10001 worker \

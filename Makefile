@@ -72,11 +72,12 @@ dist: install ## sdist and wheel into dist/, tried out in an environment of thei
 	$(BIN)/python -m pip --quiet --disable-pip-version-check wheel --no-index --no-deps --no-build-isolation --no-cache-dir --wheel-dir dist dist/*.tar.gz
 	DIST=$(CURDIR)/dist $(BIN)/python -m pytest -q tests/integration/release
 
-crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 MINUTES=5]
-	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \
+crash: install ## kill the fleet at every step and prove that nothing was lost or doubled [FULL=1 SEEDS=50 WORLD_SEEDS=300 MINUTES=5]
+	CRASH_FULL=$(FULL) CRASH_SEEDS=$(SEEDS) CRASH_WORLD_SEEDS=$(WORLD_SEEDS) CRASH_MINUTES=$(MINUTES) CRASH_PAIRS=10 \
 	  $(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 tests/crash
-	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m long tests/integration
+	$(BIN)/python -m pytest -n $(JOBS) --maxschedchunk 1 -m long tests/model tests/integration
 SEEDS ?= 50
+WORLD_SEEDS ?= 300
 MINUTES ?= 5
 
 fuzz: install ## damage archives for minutes and see that nothing crashes or hangs

@@ -45,7 +45,7 @@ class Server:
         assert self._process.stdout is not None
         self.facts: dict[str, Any] = json.loads(self._process.stdout.readline())
         self._times = psutil.Process(self._process.pid)
-        self.admin = SandboxAdmin(self.facts["host"], self.facts["admin_port"])
+        self.admin = SandboxAdmin.announced(self.facts)
         self._channel_id = 0
         self._kept: set[str] = set()
 

@@ -3,14 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit, urlunsplit
+
+from postgres_place import over_a_line, reach
 
 
 class BreakableLine:
-    """Listens on loopback and passes bytes on to a server."""
+    """Listens on loopback and passes bytes on to a server, which may itself listen on a socket only."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+    def __init__(self, database_url: str) -> None:
+        self._target = database_url
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._passing = asyncio.Event()
@@ -41,7 +42,7 @@ class BreakableLine:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._passing.wait()
         try:
-            far_reader, far_writer = await asyncio.open_connection(*self._target)
+            far_reader, far_writer = await reach(self._target)
         except OSError:
             writer.close()
             return
@@ -64,11 +65,9 @@ class BreakableLine:
 @contextlib.asynccontextmanager
 async def line_to(database_url: str) -> AsyncIterator[tuple[BreakableLine, str]]:
     """A line to this PostgreSQL, and the address to reach it at over the line."""
-    parts = urlsplit(database_url)
-    line = BreakableLine(parts.hostname or "127.0.0.1", parts.port or 5432)
+    line = BreakableLine(database_url)
     await line.mend()
-    place = f"{parts.username}:{parts.password}@" if parts.password else f"{parts.username}@"
     try:
-        yield line, urlunsplit(parts._replace(netloc=f"{place}127.0.0.1:{line.port}"))
+        yield line, over_a_line(database_url, line.port)
     finally:
         await line.cut()

@@ -32,6 +32,14 @@ class RetryableError(FleetError):
     """Retry: the same call may succeed a moment later (network, server trouble)."""
 
 
+class BrokenLineError(RetryableError):
+    """Retry later, not at once: for a while one connection after the other has broken."""
+
+
+class UnreachableError(BrokenLineError):
+    """Give up on this account for the moment: it is the connection for its calls that keeps breaking."""
+
+
 class WorkerTroubleError(RetryableError):
     """Wait until it is over: the worker's own trouble (database, lease), no fault of what it works on."""
 
@@ -133,6 +141,9 @@ class AlreadyDoneError(FleetError):
         super().__init__(what)
         self.message = message
 
+
+ENDS_ACCOUNTS_WORK = (LeaseLostError, AccountUnusableError, UnreachableError)
+"""What no set, message or source is to blame for: nothing more can be done with this account at present."""
 
 OWN_TROUBLE = (WorkerTroubleError, CommitUnknownError)
 """What befell the worker and not its work: nothing is booked for it, and it lasts no longer than itself."""

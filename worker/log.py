@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import structlog
 
+from worker.plain_text import lines, plain, to_json, unguarded
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 _MASK = "[redacted]"
+_OF_SEVERAL_LINES = ("exception", "stack")
 # "exit_code" and "status_code" stay readable; a bare "code" is what Telegram sent to a phone.
 _TELLTALE_NAMES = (
     r"phone|phone_number|phone_code|phone_code_hash|login_code|password|passwd|pwd|secret|secret_key|session_string|"
@@ -95,14 +98,28 @@ def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return redacted
 
 
+def _plain(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """For a terminal, which would obey strangers' texts; anything else is shown as Python writes it."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = lines(value) if key in _OF_SEVERAL_LINES else plain(value)
+    return {plain(key): value for key, value in event.items()}
+
+
+def _one_line(event: EventDict, default: Callable[[Any], Any]) -> str:
+    return to_json(event, indent=None, default=default)
+
+
 def configure(
     level: str = "info", style: Literal["auto", "console", "json"] = "auto", stream: TextIO | None = None
 ) -> None:
     """Route every log line of this process, those of libraries too, through the redaction to ``stream``."""
-    out = stream or sys.stderr
+    out = stream or unguarded(sys.stderr)
     console = style == "console" or (style == "auto" and out.isatty())
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=out.isatty()) if console else structlog.processors.JSONRenderer()
+    renderers: list[structlog.typing.Processor] = (
+        [_plain, structlog.dev.ConsoleRenderer(colors=out.isatty())]
+        if console
+        else [structlog.processors.JSONRenderer(serializer=_one_line)]
     )
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -123,7 +140,7 @@ def configure(
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.PositionalArgumentsFormatter(), *shared],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, *renderers],
         )
     )
     root = logging.getLogger()
@@ -138,7 +155,8 @@ def configure(
 
 def _report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody caught is a bug and shows its traceback, but no secret in it."""
-    print(redact_text("".join(traceback.format_exception(kind, error, trace))), file=sys.stderr, end="")  # noqa: T201
+    told = redact_text("".join(traceback.format_exception(kind, error, trace)))
+    print(lines(told), file=sys.stderr, end="")  # noqa: T201
 
 
 def get_logger(name: str) -> BoundLogger:

@@ -1,13 +1,13 @@
 """What others post is bounded: names in indexes, messages that cannot be kept, work that ends a process.
 
 Revision ID: 0014
-Revises: 0011
+Revises: 0012
 """
 
 from alembic import op
 
 revision = "0014"
-down_revision = "0011"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 

@@ -85,7 +85,7 @@ class Mover:
 
 
 async def log_in(given):
-    key = rsa.PublicKey.load_pkcs1_openssl_pem(Path(given["public_key"]).read_bytes())
+    key = rsa.PublicKey.load_pkcs1(Path(given["public_key"]).read_bytes())
     trusted._server_keys[trusted._compute_fingerprint(key)] = (key, False)
     session = MemorySession()
     session.set_dc(given["dc_id"], given["host"], given["port"])

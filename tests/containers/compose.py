@@ -85,8 +85,9 @@ class Compose:
     def ledger(self, command: str) -> list[dict]:
         """Ask the loopback Telegram's own ledger through its admin door."""
         script = (
-            "import json; from worker.sandbox.admin_client import SandboxAdmin;"
-            f"print(json.dumps(SandboxAdmin('telegram', 4431).do_now({command!r})))"
+            "import json; from pathlib import Path; from worker.sandbox.admin_client import SandboxAdmin;"
+            "token = Path('/var/lib/archive-fleet/telegram/admin.token');"
+            f"print(json.dumps(SandboxAdmin('telegram', 4431, token).do_now({command!r})))"
         )
         return json.loads(self.run("exec", "-T", "telegram", "python", "-c", script))
 

@@ -37,7 +37,7 @@ async def check(world: "World") -> None:
     workspace = world.folder / "data" / "workspace"
     assert not workspace.exists() or list(workspace.iterdir()) == [], "files were left in the workspace"
     await check_connections(world)
-    _no_secret_in_logs(world)
+    check_logs(world)
 
 
 async def check_connections(world: "World") -> None:
@@ -47,7 +47,8 @@ async def check_connections(world: "World") -> None:
     assert not [row for row in states if "DUPLICATED" in (row["state_reason"] or "")]
 
 
-def _no_secret_in_logs(world: "World") -> None:
+def check_logs(world: "World") -> None:
+    """No secret is in any of them."""
     for log in world.workers.logs:
         text = log.read_text()
         assert [secret for secret in world.secrets if secret in text] == [], log

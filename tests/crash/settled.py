@@ -47,7 +47,7 @@ async def settle(telegram: Path, database_url: str, phones: Sequence[str]) -> Ch
         await write_rows(database_url, kept.rows)
         return kept.chosen
     with contextlib.closing(Telegram(telegram)) as running:
-        chosen = await _populate(SandboxAdmin(running.facts["host"], running.facts["admin_port"]), phones)
+        chosen = await _populate(SandboxAdmin.announced(running.facts), phones)
         await log_in_to(running.facts, database_url, chosen, phones)
     _kept[tuple(phones)] = _Kept(chosen, _keep(telegram), await read_rows(database_url))
     return chosen

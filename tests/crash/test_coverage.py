@@ -40,6 +40,7 @@ OTHER_COMMANDS = (
 LOSSES = (
     "db.memberships.closed",
     "db.packages.adopt",
+    "db.packages.seen_again",
     "db.packages.withdraw",
     "db.removals.",
     "db.sets.decline",
@@ -222,6 +223,7 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _loss_of_a_source(world, record)
         await _loss_of_an_account(world, record)
         await _deletion_by_hand(world, record)
+        await _withdrawal_by_mistake(world, record)
         await _an_upload_given_up_unseen(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
@@ -290,6 +292,18 @@ async def _deletion_by_hand(world, record: str) -> None:
     await world.admin.delete_messages(world.destination, [last])
     await world.run("recover", *ONE, faults=record)
     await world.run("run", "--once", *ONE, faults=record)
+
+
+async def _withdrawal_by_mistake(world, record: str) -> None:
+    """Every message of the package stands."""
+    await world.post_archive(world.sources[0])
+    await world.drain(*ONE)
+    last = "(SELECT max(id) FROM packages)"
+    await world.fetch(f"UPDATE archive_sets SET state = 'ready', package_id = NULL WHERE package_id = {last}")
+    await world.fetch(f"UPDATE packages SET state = 'withdrawn', withdrawn_at = now() WHERE id = {last}")
+    settings = world.env(record, WORKER_FLEET__REPUBLISH_DELETED="true")
+    pid = world.workers.start("run", "--once", *ONE, env=settings)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
 
 
 async def _an_upload_given_up_unseen(world, record: str) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from urllib.parse import urlsplit
 
 import pytest
 from breakable_line import BreakableLine
 from hang_guard import HANG_SECONDS
+from postgres_place import over_a_line, reach
 from world import PHONES, open_world
 
 from worker.clock import SystemClock
@@ -28,7 +28,7 @@ class LosesAReply(BreakableLine):
     lost = 0
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection(*self._target)
+        far_reader, far_writer = await reach(self._target)
         awaits_reply = False
 
         async def outward() -> None:
@@ -57,10 +57,9 @@ class LosesAReply(BreakableLine):
 
 
 async def test_a_claim_whose_commit_was_not_answered_is_nobodys_after_the_round(tmp_path, database_url):
-    parts = urlsplit(database_url)
-    line = LosesAReply(parts.hostname, parts.port)
+    line = LosesAReply(database_url)
     await line.mend()
-    address = database_url.replace(f":{parts.port}/", f":{line.port}/")
+    address = over_a_line(database_url, line.port)
     async with open_world(tmp_path, database_url) as world:
         await world.post_archive(world.sources[0])
         env = world.env(WORKER_DATABASE_URL=address)

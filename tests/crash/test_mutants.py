@@ -94,10 +94,10 @@ MUTANTS = [
         (
             (
                 "worker/pipeline/publish.py",
-                "            await _send_part(deps, claim, intent, part, channel, content)\n",
+                "            await _send_part(deps, claim, intent, part, channel, marking, content)\n",
                 (
                     '            with __import__("contextlib").suppress(Exception):\n'
-                    "                await _send_part(deps, claim, intent, part, channel, content)\n"
+                    "                await _send_part(deps, claim, intent, part, channel, marking, content)\n"
                 ),
             ),
         ),
@@ -211,6 +211,17 @@ MUTANTS = [
             ),
         ),
         "tests/crash/test_take_over.py::test_an_account_that_a_worker_runs_is_not_taken_over",
+    ),
+    Mutant(
+        "a marker is believed whoever wrote it",
+        (
+            (
+                "worker/domain/marker_code.py",
+                "return any(hmac.compare_digest(",
+                "return True or any(hmac.compare_digest(",
+            ),
+        ),
+        "tests/unit/domain/test_marker_code.py::test_w1_in_a_channel_the_document_tells_ours_from_a_copied_caption",
     ),
 ]
 

@@ -234,7 +234,7 @@ async def open_world(
     chosen = await settle(folder / "telegram", database_url, phones)
     with contextlib.closing(Telegram(folder / "telegram", *sandbox_options)) as telegram:
         facts = telegram.facts
-        admin = SandboxAdmin(facts["host"], facts["admin_port"])
+        admin = SandboxAdmin.announced(facts)
         world = World(folder, database_url, facts, admin, Workers(folder), telegram)
         world.sources += chosen.sources
         world.destination = chosen.destination

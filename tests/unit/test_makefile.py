@@ -39,8 +39,8 @@ def test_what_is_too_long_for_make_test_is_run_by_make_crash():
     long = [path for path in tests.rglob("test_*.py") if re.search(r"mark\.long\b", path.read_text())]
     planned = _make("-n", "crash").stdout
     assert re.search(r"pytest .* tests/crash$", planned, re.MULTILINE)
-    assert re.search(r"pytest .* -m long tests/integration$", planned, re.MULTILINE)
-    assert {path.relative_to(tests).parts[0] for path in long} == {"crash", "integration"}
+    assert re.search(r"pytest .* -m long tests/model tests/integration$", planned, re.MULTILINE)
+    assert {path.relative_to(tests).parts[0] for path in long} == {"crash", "integration", "model"}
 
 
 def test_the_locks_name_no_index_and_pin_every_line_with_hashes():

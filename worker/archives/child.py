@@ -1,11 +1,11 @@
 """What runs in a parser child: one job, under limits that the kernel keeps.
 
-By the time foreign bytes are read the process can open no file and no socket (no descriptor is left to
-it), can write to no file, can make and remove none where the kernel has Landlock, and dies by itself when its
-memory, CPU time or wall time is used up. It owns one channel, to the fleet, and for RAR the pipes of an
-unpacker that was started before and has limits of its own.
+By the time foreign bytes are read the process can open no file and no socket, start no program, and reach no
+other process (``confinement``); it has no terminal, and dies by itself when its memory, CPU time or wall time
+is used up. It owns one channel, to the fleet, and for RAR the pipes of an opener that was started before and
+has limits of its own.
 
-That holds what a parser does by mistake; what code that took one over could still do is in decision 006.
+What is left to code that took a parser over is in decision 006.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import resource
-import signal
 from typing import TYPE_CHECKING, Any
 
 from worker.archives import wire
+from worker.archives.confinement import confine_parser
 from worker.archives.examine import actual_format, check, examine, judge, prove
-from worker.archives.landlock import forbid_changes
 from worker.archives.pictures import pictures
-from worker.archives.rar_unpacker import unpacker
+from worker.archives.rar_opener import opener
+from worker.archives.rar_tool import Tool, find_tool
 from worker.archives.sink import Sink, clean_text
 from worker.archives.sniff import sniff
 from worker.archives.source import Parts
@@ -33,11 +32,18 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from worker.archives.rar_unpacker import Unpacker
+    from worker.archives.rar_opener import Opener
     from worker.archives.whole import Budget
     from worker.domain.listing import Completeness, Entry
 
-UNPACKING = ("examine", "preview")
+OPENING = ("examine", "preview")
+_tool: Tool | None = None
+
+
+def preload() -> None:
+    """Look once, before any foreign byte, for the program that unpacks RAR."""
+    global _tool  # noqa: PLW0603 - of the process that children are forked from
+    _tool = find_tool()
 
 
 def run_job(channel: socket.socket) -> None:
@@ -48,47 +54,25 @@ def run_job(channel: socket.socket) -> None:
     job = json.loads(payload)
     limits = Limits(**job["limits"])
     with contextlib.ExitStack() as stack:
-        unpacks = job["format"] == ArchiveFormat.RAR and job["task"] in UNPACKING and limits.verify_bytes
-        started = stack.enter_context(unpacker(limits)) if unpacks else None
-        confine(limits)
-        _Job(channel, job, limits, started).run()
-
-
-def confine(limits: Limits) -> None:
-    """Give up every right that parsing does not need."""
-    forbid_changes()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
-    # The soft limit ends the child by SIGXCPU, which tells CPU time from other reasons to be killed.
-    _limit(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5)
-    _limit(resource.RLIMIT_AS, limits.memory)
-    # py7zr reads this one to size its buffers; without it, it would want to open /proc.
-    _limit(resource.RLIMIT_DATA, limits.memory)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    # Open descriptors stay usable; a new one, for a file, a pipe or a socket, cannot be had.
-    _limit(resource.RLIMIT_NOFILE, 0)
-
-
-def _limit(kind: int, soft: int, hard: int | None = None) -> None:
-    _, ceiling = resource.getrlimit(kind)
-    hard = soft if hard is None else hard
-    if ceiling != resource.RLIM_INFINITY:
-        soft, hard = min(soft, ceiling), min(hard, ceiling)
-    try:
-        resource.setrlimit(kind, (soft, hard))
-    except (ValueError, OSError):
-        # macOS refuses some of these; the wall time, which it keeps, still bounds the child.
-        return
+        opens = job["task"] in OPENING and limits.verify_bytes
+        started = stack.enter_context(opener(_tool, job["volumes"], limits)) if opens else None
+        kept = confine_parser(limits)
+        _Job(channel, job, limits, started, kept).run()
 
 
 class _Job:
     def __init__(
-        self, channel: socket.socket, job: dict[str, Any], limits: Limits, unpacker: Unpacker | None
+        self,
+        channel: socket.socket,
+        job: dict[str, Any],
+        limits: Limits,
+        opened: Opener | None,
+        kept: list[str],
     ) -> None:
         self._channel = channel
         self._limits = limits
-        self._unpacker = unpacker
+        self._opener = opened
+        self._kept = kept
         self._task: str = job["task"]
         self._format = ArchiveFormat(job["format"])
         self._scheme = Scheme(job["scheme"])
@@ -107,6 +91,9 @@ class _Job:
             self._preview()
         elif self._task == "thumbnail":
             self._thumbnail()
+        elif self._task == "confinement":
+            tool = f"{_tool.name} ({_tool.path})" if _tool else None
+            self._finish({"kept": self._kept, "path": tool})
         else:
             raise ValueError(f"unknown task {self._task!r}")
 
@@ -121,7 +108,7 @@ class _Job:
             proven = prove(self._parts, form, self._scheme, self._indices, limits)
             # Sent ahead: a listing that is cut off takes nothing away from what was proven.
             self._send(wire.Frame.PROOF, _as_json(proven))
-            contents = examine(self._parts, form, self._scheme, proven, sink, self._unpacker)
+            contents = examine(self._parts, form, self._scheme, proven, sink, self._opener)
         except MemoryError:
             sink.mark(Mark.MEMORY_LIMIT, f"parsing needs more than {self._limits.memory} bytes of memory")
         sink.close(self._parts.total)
@@ -148,7 +135,7 @@ class _Job:
         chosen = None
         form = sniff(self._parts.volume(0)) or self._format
         try:
-            found = pictures(self._parts, form, self._scheme, self._limits.picture_bytes, self._unpacker)
+            found = pictures(self._parts, form, self._scheme, self._limits.picture_bytes, self._opener)
             for path, picture in found:
                 small = _thumbnail(picture)
                 if small:

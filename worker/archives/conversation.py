@@ -37,6 +37,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
     unchecked: dict[str, int] = field(default_factory=dict)
     path: str | None = None
+    kept: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from worker.domain.listing import Completeness, Evidence, Mark
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from worker.archives.rar_unpacker import Unpacker
+    from worker.archives.rar_opener import Opener
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
     from worker.domain.listing import Limits
@@ -64,7 +64,7 @@ def examine(
     scheme: Scheme,
     proven: Completeness,
     sink: Sink,
-    unpacker: Unpacker | None,
+    opener: Opener | None,
 ) -> Callable[[Budget], None]:
     """List a set. Whatever the bytes hold, this returns; the sink's marks say what was noticed.
 
@@ -74,7 +74,7 @@ def examine(
         sink.mark(Mark.INCOMPLETE, proven.reason)
     contents: Callable[[Budget], None] = _nothing
     try:
-        contents = _list(parts, form, scheme, sink, unpacker)
+        contents = _list(parts, form, scheme, sink, opener)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # hostile bytes make the parsers raise anything
@@ -125,12 +125,12 @@ def _budget(size: int, limits: Limits) -> Budget:
 
 
 def _list(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, unpacker: Unpacker | None
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, sink: Sink, opener: Opener | None
 ) -> Callable[[Budget], None]:
     if form is ArchiveFormat.ZIP:
         return list_zip(parts, sink)
     if form is ArchiveFormat.RAR:
-        return list_rar(parts, scheme, sink, unpacker)
+        return list_rar(parts, scheme, sink, opener)
     if form is ArchiveFormat.SEVEN_ZIP:
         return list_sevenzip(parts, sink)
     return list_tar(parts, form, sink)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import os
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from worker.archives import wire
+from worker.archives.child_words import Words
 from worker.archives.conversation import Answer, converse
+from worker.archives.rar_on_disk import volumes_on_disk
 from worker.archives.reader import BytesReader, Part, SetBytes
 from worker.domain.archive_name import ArchiveFormat, Scheme
 from worker.domain.listing import Completeness, Limits, Listing, Mark, Unchecked
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+OPENING = ("examine", "preview")
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 # A Ctrl-C is meant for the worker, also while this one still imports.
@@ -55,6 +59,14 @@ class Preview:
     jpeg: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a parser has given up for good, and the program that unpacks RAR, if there is one."""
+
+    kept: tuple[str, ...]
+    tool: str | None
+
+
 class Nursery:
     """Forks a bounded child per job from one preloaded process."""
 
@@ -65,6 +77,7 @@ class Nursery:
         self._starting = asyncio.Lock()
         self._control: socket.socket | None = None
         self._process: asyncio.subprocess.Process | None = None
+        self._words: Words | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,6 +100,8 @@ class Nursery:
                 self._process.kill()
                 await self._process.wait()
             self._process = None
+        if self._words is not None:
+            await self._words.heard()
 
     async def prove(self, archive: SetBytes, limits: Limits | None = None) -> Completeness:
         """Say whether the bytes prove the set whole, and what speaks for each of its parts.
@@ -134,7 +149,9 @@ class Nursery:
             "sizes": [part.reader.size for part in archive.parts],
             "limits": dataclasses.asdict(limits),
         }
-        async with slots or self._slots:
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(slots or self._slots)
+            job["volumes"] = stack.enter_context(volumes_on_disk(archive)) if task in OPENING else []
             channel = await self._fork()
             reader, writer = await asyncio.open_connection(sock=channel, limit=wire.MAX_READ)
             try:
@@ -143,6 +160,12 @@ class Nursery:
             finally:
                 # Hanging up is what kills a child that still runs.
                 writer.close()
+
+    async def confinement(self) -> Confinement:
+        """What holds a parser here, and which program opens RAR."""
+        nothing = SetBytes(ArchiveFormat.ZIP, Scheme.SINGLE, (), ())
+        told = (await self._run("confinement", nothing, Limits())).result
+        return Confinement(tuple(told.kept), told.path) if told else Confinement((), None)
 
     async def warm(self) -> None:
         """Start the process ahead of the first job, which would wait for it."""
@@ -172,7 +195,11 @@ class Nursery:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", _START, _ROOT, str(theirs.fileno()),
                 pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=_environment(),
+                # No terminal of the worker's reaches it: who has one can type into it.
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
+            assert self._process.stdout is not None
+            self._words = Words(self._process.stdout)
         self._control.setblocking(False)
         try:
             ready = await asyncio.wait_for(
@@ -182,14 +209,12 @@ class Nursery:
             ready = b""
         if not ready:
             await self.close()
-            raise RetryableError(
-                "the parser process does not start",
-                remedy="it is tried again; what it says is on standard error",
-            )
+            said = f"; it says: {self._words.last}" if self._words.last else ""
+            raise RetryableError("the parser process does not start", remedy=f"it is tried again{said}")
 
 
 def _environment() -> dict[str, str]:
-    kept = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
+    kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
     return {"LC_ALL": "C.UTF-8"} | {name: os.environ[name] for name in kept if name in os.environ}
 
 

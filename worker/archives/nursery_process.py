@@ -42,6 +42,7 @@ def _preload() -> None:
         codecs.lookup(codec)
     psutil.virtual_memory()
     thumbnail.preload()
+    child.preload()
     # A child lives for one archive and its memory is bounded: collecting garbage would only cost it time.
     gc.collect()
     gc.freeze()

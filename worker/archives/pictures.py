@@ -22,10 +22,9 @@ from worker.domain.archive_name import ArchiveFormat
 from worker.domain.preview_choice import picture_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from worker.archives.rar_blocks import Block
-    from worker.archives.rar_unpacker import Unpacker
+    from worker.archives.rar_opener import Opener
     from worker.archives.source import Parts, RangeFile
     from worker.archives.zip_directory import Record
     from worker.domain.archive_name import Scheme
@@ -43,13 +42,13 @@ class _Candidate:
 
 
 def pictures(
-    parts: Parts, form: ArchiveFormat, scheme: Scheme, limit: int, unpacker: Unpacker | None
+    parts: Parts, form: ArchiveFormat, scheme: Scheme, limit: int, opener: Opener | None
 ) -> Iterator[tuple[str, bytes]]:
-    """The best pictures of a set as path and bytes. Those that only an unpacker could reach are left out."""
+    """The best pictures of a set as path and bytes. What is out of reach is left out."""
     if form is ArchiveFormat.ZIP:
         found = _in_zip(parts, limit)
     elif form is ArchiveFormat.RAR:
-        found = _in_rar(parts, scheme, limit, unpacker)
+        found = _in_rar(parts, scheme, limit, opener)
     elif form is ArchiveFormat.SEVEN_ZIP:
         found = _in_sevenzip(parts, limit)
     else:
@@ -82,10 +81,9 @@ def _read_zip(file: RangeFile, record: Record, position: int, limit: int) -> byt
     return picture
 
 
-def _in_rar(parts: Parts, scheme: Scheme, limit: int, unpacker: Unpacker | None) -> Iterator[_Candidate]:
-    """Members that lie in one volume, stored as they are or within reach of the unpacker."""
+def _in_rar(parts: Parts, scheme: Scheme, limit: int, opener: Opener | None) -> Iterator[_Candidate]:
+    """Members that lie in one volume, stored as they are or within the opener's reach."""
     files = volumes(parts, scheme)
-    once = _Once(files, unpacker)
     for volume, file in enumerate(files):
         for block in blocks(file):
             entry = block.entry
@@ -96,20 +94,8 @@ def _in_rar(parts: Parts, scheme: Scheme, limit: int, unpacker: Unpacker | None)
                 continue
             if block.stored:
                 yield _Candidate(rank, partial(file.read_at, block.data_offset, block.data_size))
-            elif unpacker is not None:
-                yield _Candidate(rank, partial(once.read, volume, block))
-
-
-class _Once:
-    """The unpacker runs once; whoever comes second gets nothing."""
-
-    def __init__(self, files: Sequence[RangeFile], unpacker: Unpacker | None) -> None:
-        self._files = files
-        self._unpacker = unpacker
-
-    def read(self, volume: int, block: Block) -> bytes:
-        unpacker, self._unpacker = self._unpacker, None
-        return b"" if unpacker is None else unpack_member(self._files, volume, block, unpacker)
+            elif opener is not None:
+                yield _Candidate(rank, partial(unpack_member, files, volume, block, opener))
 
 
 def _in_sevenzip(parts: Parts, limit: int) -> Iterator[_Candidate]:

@@ -1,7 +1,7 @@
 """A RAR volume as the chain of blocks that it is, for both generations of the format.
 
-``rarfile`` was considered and left out of the child: it follows no volumes on file objects, takes a broken
-header for the end of the archive, keeps every member in memory, and starts an external program for comments.
+Not ``rarfile``, which opens packed members (``rar_opener``): it follows no volumes on file objects, takes a
+broken header for the end of the archive, and keeps every member in memory.
 Every header here carries a checksum, and every one is checked.
 """
 
@@ -54,7 +54,7 @@ class Block:
     split_after: bool = False
     stored: bool = False
     solid: bool = False  # needs what was unpacked before it
-    current: bool = True  # packed as RAR 2.9 to 6 do; only those methods does the unpacker know
+    current: bool = True  # packed as RAR 2.9 to 6 do
     is_link: bool = False
     is_old_version: bool = False
     has_end_block: bool = True

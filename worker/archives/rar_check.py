@@ -15,7 +15,7 @@ from worker.domain.listing import Mark, Unchecked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from worker.archives.rar_unpacker import Unpacker
+    from worker.archives.rar_opener import Opener
     from worker.archives.sink import Sink
     from worker.archives.source import RangeFile
     from worker.archives.whole import Budget
@@ -28,28 +28,28 @@ MISMATCH = "a member does not match its checksum"
 STRANGERS = "the volumes do not make up the member that runs through them: one is damaged or another set's"
 
 
-def check_rar(files: Sequence[RangeFile], sink: Sink, budget: Budget, unpacker: Unpacker | None) -> None:
+def check_rar(files: Sequence[RangeFile], sink: Sink, budget: Budget, opener: Opener | None) -> None:
     """Check volume after volume; mark what is wrong, name what is left. Headers were checked before."""
     checker = RarChecker(budget)
-    left: list[tuple[int, int]] = []  # packed contents
+    left: list[tuple[int, Block]] = []  # contents that no checksum was compared with
     start = 0
     for file in files:
         try:
             left += [
-                (start + block.data_offset, block.data_size)
+                (start, block)
                 for block in blocks(file)
                 if _check_block(checker, file, block, start, sink) is Unchecked.METHOD
             ]
         except BadRarError:
             checker = RarChecker(budget)
         start += file.size
+    packed = [item for item in left if not item[1].stored]
     holds = None
-    if unpacker is not None and left and Mark.CORRUPT not in sink.marks:
-        holds = packed_members_hold(files, unpacker, budget)
-    if holds is None:
-        for position, length in left:
-            sink.leave(Unchecked.METHOD, position, length)
-    elif not holds:
+    if opener is not None and packed and Mark.CORRUPT not in sink.marks:
+        holds = packed_members_hold(files, opener, budget)
+    for begin, block in left if holds is None else [item for item in left if item[1].stored]:
+        sink.leave(Unchecked.METHOD, begin + block.data_offset, block.data_size)
+    if holds is False:
         sink.mark(Mark.CORRUPT, MISMATCH)
         if len(files) > 1:
             # The packed pieces in each volume were sound.

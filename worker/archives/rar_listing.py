@@ -12,7 +12,7 @@ from worker.domain.listing import Entry, Mark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from worker.archives.rar_unpacker import Unpacker
+    from worker.archives.rar_opener import Opener
     from worker.archives.sink import Sink
     from worker.archives.source import Parts
     from worker.archives.whole import Budget
@@ -59,7 +59,7 @@ class _Merger:
         self._sink.add(entry)
 
 
-def list_rar(parts: Parts, scheme: Scheme, sink: Sink, unpacker: Unpacker | None) -> Callable[[Budget], None]:
+def list_rar(parts: Parts, scheme: Scheme, sink: Sink, opener: Opener | None) -> Callable[[Budget], None]:
     """Send every member to the sink; what is returned checks the contents."""
     merger = _Merger(sink)
     files = volumes(parts, scheme)
@@ -77,4 +77,4 @@ def list_rar(parts: Parts, scheme: Scheme, sink: Sink, unpacker: Unpacker | None
         except BadRarError as error:
             sink.mark(Mark.CORRUPT, str(error))
     merger.close()
-    return lambda budget: check_rar(files, sink, budget, unpacker)
+    return lambda budget: check_rar(files, sink, budget, opener)

@@ -50,6 +50,7 @@ class FileReader:
     """Ranges of a local file. Closed by leaving its ``with`` block."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.size = os.fstat(self._fd).st_size
 

@@ -52,6 +52,11 @@ class Budget:
         return True
 
     @property
+    def seconds(self) -> float:
+        """How much time is left."""
+        return max(0.0, self._deadline - self._clock())
+
+    @property
     def expired(self) -> bool:
         """Whether the time is up."""
         return self._clock() >= self._deadline

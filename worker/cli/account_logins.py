@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from worker.cli.opening import database
+from worker.cli.proxy_answers import NO_PROXY
 from worker.domain.phone import masked_phone
 from worker.errors import FleetError, UserError
 from worker.fleet.setup import Login, log_in, open_login
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from worker.cli.opening import Opened
     from worker.store.accounts import Account
 
-_NO_PROXY = "none"
-
 
 async def log_in_all(
     place: Opened, phones: list[str], answers: Answers, *, proxy: str | None, again: bool = False
@@ -31,7 +30,7 @@ async def log_in_all(
     settings = place.settings
     # A number given twice would stand in its own way.
     phones = list(dict.fromkeys(phones))
-    if proxy not in (None, _NO_PROXY):
+    if proxy not in (None, NO_PROXY):
         parse_proxy(proxy)
     with place.telegram():
         async with (
@@ -49,7 +48,7 @@ async def _log_in(login: Login, phone: str, answers: Answers, proxy: str | None,
         raise UserError(
             f"account {account.id} is disabled", remedy=f"run: worker accounts enable {account.id}"
         )
-    if proxy == _NO_PROXY:
+    if proxy == NO_PROXY:
         await proxies.drop(login.database, account.id)
     elif proxy is not None:
         await proxies.save(login.database, login.sealer, account.id, proxy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -13,10 +12,12 @@ from worker.cli.account_logins import log_in_all
 from worker.cli.account_table import details, row, table
 from worker.cli.opening import Opened, as_called, database, opened, readable_errors, upgrade_embedded
 from worker.cli.processes import process_at
+from worker.cli.proxy_answers import proxy_address, proxy_options
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
 from worker.fleet.departure import remove_account
 from worker.fleet.key_rotation import rotate_key
+from worker.plain_text import to_json
 from worker.store import accounts as store
 from worker.store import roster
 
@@ -43,9 +44,14 @@ _password_file = file_option("--password-file", "Read the account's password fro
 @click.argument("phones", nargs=-1, metavar="[PHONE…]")
 @_code_file
 @_password_file
-@click.option("--proxy", help="Reach Telegram through it: socks5://…, http://… or tg://proxy?…")
+@proxy_options("Reach Telegram through it: socks5://[user@]host:port or http://…")
 def add(
-    *, phones: tuple[str, ...], code_file: Path | None, password_file: Path | None, proxy: str | None
+    *,
+    phones: tuple[str, ...],
+    code_file: Path | None,
+    password_file: Path | None,
+    proxy: str | None,
+    proxy_file: Path | None,
 ) -> None:
     """Log accounts in for the first time. Nothing is kept but their sessions, encrypted.
 
@@ -58,20 +64,22 @@ def add(
     Examples:
       worker accounts add
       worker accounts add +49301234567
-      worker accounts add +49301234567 --proxy socks5://user:password@proxy.example:1080
+      worker accounts add +49301234567 --proxy socks5://user@proxy.example:1080
+      worker accounts add +49301234567 --proxy-file proxy.txt
       worker accounts add +49301234567 --code-file code.txt --password-file password.txt
     """
     with readable_errors(), opened() as place:
         numbers = [phone_number(phone) for phone in phones] or [asked_number("add")]
+        through = proxy_address(proxy, proxy_file)
         upgrade_embedded(place)
-        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy))
+        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=through))
 
 
 @accounts.command()
 @click.argument("named", nargs=-1, metavar="[ACCOUNT…]")
 @_code_file
 @_password_file
-@click.option("--proxy", help="Reach Telegram through it from here on; 'none' for no proxy.")
+@proxy_options("Reach Telegram through it from here on; 'none' for no proxy.")
 @click.option("--again", is_flag=True, help="Begin anew: another code, another session, even if it has one.")
 def login(
     *,
@@ -79,6 +87,7 @@ def login(
     code_file: Path | None,
     password_file: Path | None,
     proxy: str | None,
+    proxy_file: Path | None,
     again: bool,
 ) -> None:
     """Log accounts in again, or go on with a login that was interrupted.
@@ -93,11 +102,12 @@ def login(
       worker accounts login 3 --again
     """
     with readable_errors(), opened() as place:
+        through = proxy_address(proxy, proxy_file)
         upgrade_embedded(place)
         names = named or (asked_number("login"),)
         found = asyncio.run(_on_database(place, lambda db: _find_all(db, names)))
         numbers = [account.phone for account in found]
-        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=proxy, again=again))
+        asyncio.run(log_in_all(place, numbers, Answers(code_file, password_file), proxy=through, again=again))
 
 
 @accounts.command("list")
@@ -112,7 +122,7 @@ def list_accounts(*, as_json: bool) -> None:
         upgrade_embedded(place)
         found = asyncio.run(_on_database(place, roster.roster_accounts))
         if as_json:
-            click.echo(json.dumps([row(account) for account in found], indent=2))
+            click.echo(to_json([row(account) for account in found]))
         elif found:
             click.echo(table(found))
         else:
@@ -133,7 +143,7 @@ def show(*, named: str, as_json: bool) -> None:
         keys = secret_keys(place.settings)
         shown = asyncio.run(_on_database(place, lambda db: details(db, keys, named)))
         if as_json:
-            click.echo(json.dumps(shown, indent=2))
+            click.echo(to_json(shown))
             return
         for name, value in shown.items():
             click.echo(f"{name.replace('_', ' '):<15} {'-' if value in (None, '') else value}")
@@ -212,7 +222,10 @@ def rotate() -> None:
         rotated = asyncio.run(_on_database(place, lambda db: rotate_key(db, place.settings)))
         click.echo(f"{rotated.rows} secrets are encrypted under key {rotated.key_id}.")
         if rotated.left_over:
-            click.echo("The other keys open nothing any more: remove their lines on every host.")
+            click.echo("The other keys open nothing any more: remove their lines on every host. Put these")
+            click.echo("there instead: by them what was published is known as yours if the database is lost.")
+            for line in rotated.left_over:
+                click.echo(f"  {line}")
 
 
 async def _find_all(opened_database: Database, named: tuple[str, ...]) -> list[Account]:

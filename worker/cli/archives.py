@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +13,13 @@ import click
 
 from worker.archives.nursery import Examination, Nursery
 from worker.archives.reader import FileReader, Part, SetBytes
-from worker.archives.sink import clean_text
 from worker.domain.archive_set import ArchiveSet, PostedFile
 from worker.domain.forming import stands_alone, without_spares
 from worker.domain.grouping import group
 from worker.domain.listing import LOCAL, Mark
 from worker.domain.split_plan import PREMIUM_LIMIT, STANDARD_LIMIT, OriginalFile, split_plan
 from worker.errors import RetryableError
+from worker.plain_text import plain, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,20 +97,19 @@ def inspect(context: click.Context, files: tuple[Path, ...], *, as_json: bool) -
     findings = asyncio.run(_inspect_all(posted, paths))
     refused += findings.failed
     for path, reason in refused:
-        click.echo(_shown(f"{path}: {reason}"), err=True)
+        click.echo(plain(f"{path}: {reason}"), err=True)
     if as_json:
         ignored = [*refused, *findings.ignored]
         document = {
             "sets": [_set_json(item) for item in findings.inspected],
             "ignored": [{"file": file, "reason": reason} for file, reason in ignored],
         }
-        # File names may be no text at all; JSON always is.
-        click.echo(clean_text(json.dumps(document, ensure_ascii=False, indent=2)))
+        click.echo(to_json(document))
     else:
         for item in findings.inspected:
             _print_set(item)
         for file, reason in findings.ignored:
-            click.echo(_shown(f"{file}: ignored, {reason}"))
+            click.echo(plain(f"{file}: ignored, {reason}"))
     if refused:
         context.exit(1)
 
@@ -244,20 +242,20 @@ def _split_json(found: ArchiveSet, limit: int) -> list[dict[str, Any]]:
 def _print_set(item: Inspected) -> None:
     listing = item.examination.listing
     kind = f"{listing.format}, {_count(len(item.found.parts), 'part', 'parts')}"
-    click.echo(f"{_shown(item.found.base_name)} ({kind}): {_shown(item.state)}")
+    click.echo(f"{plain(item.found.base_name)} ({kind}): {plain(item.state)}")
     if item.marks:
         click.echo(f"  marks: {', '.join(item.marks)}")
     for note in listing.notes:
-        click.echo(f"  note: {_shown(note)}")
+        click.echo(f"  note: {plain(note)}")
     if item.unproven:
-        names = _shown(", ".join(item.unproven))
+        names = plain(", ".join(item.unproven))
         click.echo(f"  nothing in these tells them from parts of another archive: {names}")
     for reason, size in listing.unchecked:
         click.echo(f"  not checked: {_count(size, 'byte', 'bytes')} ({reason})")
     entries = _count(listing.entry_count, "entry", "entries")
     click.echo(f"  {entries}, {_count(listing.total_size, 'byte', 'bytes')} unpacked")
     for entry in listing.entries[:SHOWN_ENTRIES]:
-        click.echo(f"    {entry.size:>14}  {_shown(entry.path)}")
+        click.echo(f"    {entry.size:>14}  {plain(entry.path)}")
     if listing.entry_count > SHOWN_ENTRIES:
         click.echo(f"    … and {listing.entry_count - SHOWN_ENTRIES} more")
     for name, limit in (("standard", STANDARD_LIMIT), ("premium", PREMIUM_LIMIT)):
@@ -267,8 +265,3 @@ def _print_set(item: Inspected) -> None:
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
-
-
-def _shown(text: str) -> str:
-    """Names come from strangers: nothing in them may move the cursor or turn the line around."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)

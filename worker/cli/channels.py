@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,7 +10,7 @@ import click
 from worker.cli.channel_errands import discover_all, join_with_each
 from worker.cli.opening import Opened, as_called, database, opened, readable_errors, upgrade_embedded
 from worker.domain.channel_name import NamedBy, channel_name
-from worker.status.wording import plain
+from worker.plain_text import plain, to_json
 from worker.store import roles
 from worker.store.channels import make_destination, make_source
 from worker.store.known_channels import find_channel, known_channels, look_up
@@ -46,7 +45,7 @@ def list_channels(*, as_json: bool) -> None:
         upgrade_embedded(place)
         found = asyncio.run(_on_database(place, known_channels))
         if as_json:
-            click.echo(json.dumps([_row(channel) for channel in found], indent=2, ensure_ascii=False))
+            click.echo(to_json([_row(channel) for channel in found]))
             return
         for channel in found:
             click.echo(_line(channel))
@@ -66,7 +65,7 @@ def discover(*, as_json: bool) -> None:
         upgrade_embedded(place)
         found = asyncio.run(discover_all(place))
         if as_json:
-            click.echo(json.dumps(found, indent=2))
+            click.echo(to_json(found))
             return
         for item in found:
             click.echo(f"account {item['account']}: {item['channels']} channels")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.plain_text import to_json
 from worker.status.wording import count_of
 from worker.store import migrations
 from worker.store.connect import check_server
@@ -68,7 +68,7 @@ def cleanup(*, as_json: bool) -> None:
         upgrade_embedded(place)
         cleaned = asyncio.run(_cleanup(place))
         if as_json:
-            click.echo(json.dumps(asdict(cleaned)))
+            click.echo(to_json(asdict(cleaned), indent=None))
         else:
             click.echo(
                 f"removed {count_of(cleaned.windows, 'count')} of calls, "

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from worker import log
 from worker.cli.calling import program, shown_path
@@ -19,8 +17,10 @@ from worker.cli.demo_elsewhere import stage, watch
 from worker.cli.demo_report import document, printed, report, what_next
 from worker.cli.fitting import wrapped
 from worker.cli.opening import database, readable_errors
+from worker.cli.terminal import open_console
 from worker.demo.run import DemoResult, DemoStoppedError, run_demo
 from worker.demo.world import demo_folder, log_file, opened_log, sole_demo
+from worker.plain_text import to_json
 from worker.signals import leaving_in_order
 from worker.store import migrations
 from worker.store.embedded import open_cluster
@@ -59,7 +59,7 @@ def demo(context: click.Context, *, as_json: bool, state: Path | None) -> None:
         return
     with readable_errors(), leaving_in_order():
         folder = demo_folder(state)
-        console = Console(stderr=True)
+        console = open_console(stderr=True)
         result, stopped = None, list[str]()
         with display(console, only_told=as_json) as audience:
             try:
@@ -71,7 +71,7 @@ def demo(context: click.Context, *, as_json: bool, state: Path | None) -> None:
                 click.echo(line, err=True)
             sys.exit(130)
         if as_json:
-            click.echo(json.dumps(document(result), indent=2))
+            click.echo(to_json(document(result)))
         else:
             printed(
                 lambda width: report(result, width),

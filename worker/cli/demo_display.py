@@ -14,7 +14,8 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from worker.cli.fitting import cut, padded, wrapped
-from worker.status.wording import plain, size
+from worker.plain_text import plain
+from worker.status.wording import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ from rich.text import Text
 from worker.cli.demo_report import document, printed, report
 from worker.cli.opening import on_database, opened, readable_errors
 from worker.demo import elsewhere
+from worker.plain_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def watch(*, admin_port: int, minutes: float, as_json: bool) -> None:
     with readable_errors(), opened() as place:
         result = on_database(place, lambda db: elsewhere.watch(place.settings, db, admin_port, minutes * 60))
         if as_json:
-            click.echo(json.dumps(document(result), indent=2))
+            click.echo(to_json(document(result)))
         else:
             printed(lambda width: report(result, width), lambda _: _what_next())
         result.require_proof("the logs")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from worker.cli.fitting import cut, padded, wrapped
+from worker.cli.terminal import open_console
 from worker.demo.run import SEARCH
-from worker.status.wording import count_of, plain, size
+from worker.plain_text import plain, unguarded
+from worker.status.wording import count_of, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,21 +63,21 @@ def _reason(outcome: SetOutcome) -> dict[str, str | None]:
 
 def printed(*parts: Callable[[int], Iterator[Text]]) -> None:
     """Show lines that are made for the width there is."""
-    console = Console()
+    console = open_console()
     written = io.StringIO()
     # In one piece: whoever reads the first lines only, such as `head`, has got all of it by then.
-    paper = Console(
+    paper = open_console(
         file=written,
         width=console.width,
         force_terminal=console.is_terminal,
-        color_system=console.color_system,  # type: ignore[arg-type] # its own answer
+        color_system=console.color_system,
         soft_wrap=True,
         highlight=False,
     )
     for part in parts:
         for line in part(console.width):
             paper.print(line)
-    click.echo(written.getvalue(), nl=False)
+    click.echo(written.getvalue(), nl=False, file=unguarded(sys.stdout))
 
 
 def report(result: DemoResult, width: int) -> Iterator[Text]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from worker.cli.doctor_accounts import check_accounts
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
+from worker.cli.terminal import open_console
 from worker.config.secret_key import secret_keys
 from worker.errors import UserError
+from worker.plain_text import to_json
 from worker.status.health import Check, Verdict, check_database, check_host
 from worker.store.connect import check_server
 
@@ -78,11 +78,11 @@ def _to_json(loaded: Loaded, checks: list[Check], *, healthy: bool) -> str:
             {"name": name, "value": value, "origin": origin} for name, value, origin in loaded.rows()
         ],
     }
-    return json.dumps(document, indent=2)
+    return to_json(document)
 
 
 def _print(loaded: Loaded, checks: list[Check]) -> None:
-    console = Console()
+    console = open_console()
     settings = Table("setting", "value", "from", box=None, header_style="bold")
     for name, value, origin in loaded.rows():
         settings.add_row(Text(name), Text(value), Text(origin, style="" if origin == "default" else "bold"))

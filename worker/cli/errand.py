@@ -7,7 +7,6 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -19,6 +18,7 @@ from rich.progress import (
 )
 
 from worker.cli.processes import process_at
+from worker.cli.terminal import open_console
 from worker.fleet.asking import fulfil
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def shown(*, quiet: bool, of_bytes: bool, write: Callable[[bytes], None] = _refu
     numbers: list[ProgressColumn] = (
         [DownloadColumn(), TransferSpeedColumn()] if of_bytes else [MofNCompleteColumn()]
     )
-    console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
+    console = open_console(stderr=True, quiet=quiet or not sys.stderr.isatty())
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

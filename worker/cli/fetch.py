@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,8 @@ from worker.cli.errand import do_errand, shown
 from worker.cli.opening import Opened, database, opened, person, readable_errors, upgrade_embedded
 from worker.errors import UserError
 from worker.fleet.asking import Wish
-from worker.status.wording import plain, size
+from worker.plain_text import plain, to_json
+from worker.status.wording import size
 from worker.store.package_content import content_of, find_package
 from worker.workspace.restored import RestoredFiles
 
@@ -61,7 +61,7 @@ def fetch(*, package: str, folder: Path, as_json: bool) -> None:
                 "content_hash": content.content_hash.hex(),
                 "files": restored,
             }
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+            click.echo(to_json(document))
             return
         for item in restored:
             click.echo(f"{item['sha256']}  {plain(str(item['path']))}")

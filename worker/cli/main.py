@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import importlib
+import resource
 from pathlib import Path
 
 import click
 
 from worker import __version__
+from worker.plain_text import guard_streams
 from worker.release import commit
 
 # Each command's module is imported when it is asked for: the Telegram library alone takes a second. The
@@ -115,4 +117,7 @@ def cli(ctx: click.Context, *, demo: bool, demo_state: Path | None) -> None:
 
 def main() -> None:
     """Run the command line."""
+    guard_streams()
+    # It would hold the secret key and the sessions.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     cli(prog_name="worker")

@@ -19,6 +19,7 @@ from worker.cli.calling import program, shown_path
 from worker.cli.main import COMMANDS, WITHOUT_WORLD
 from worker.config.load import Loaded, load
 from worker.errors import FleetError, UserError
+from worker.plain_text import plain
 from worker.signals import leaving_in_order
 from worker.store import migrations
 from worker.store.address import parse_address
@@ -54,7 +55,7 @@ class Opened:
 
 def fail(error: FleetError) -> None:
     """One line that says what and what to do, and the class's exit code."""
-    click.echo(f"worker: {as_called(log.redact_text(str(error)))}", err=True)
+    click.echo(f"worker: {plain(as_called(log.redact_text(str(error))))}", err=True)
     sys.exit(error.exit_code)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ import click
 
 from worker.cli.opening import as_called, on_database, opened, readable_errors, upgrade_embedded
 from worker.errors import UserError
-from worker.status.wording import count_of, plain, size
+from worker.plain_text import plain, to_json
+from worker.status.wording import count_of, size
 from worker.store.catalogue import list_packages, search_packages
 from worker.store.metadata import index_again
 from worker.store.package_card import package_card
@@ -220,4 +220,4 @@ def _inside(card: PackageCard) -> Iterator[str]:
 
 
 def _json(document: Any) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, default=lambda time: time.isoformat())
+    return to_json(document, default=lambda time: time.isoformat())

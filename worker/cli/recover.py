@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from worker.cli.errand import shown
+from worker.cli.errand import ShownCounter, shown
 from worker.cli.opening import Opened, opened, person, readable_errors, upgrade_embedded
 from worker.cli.processes import process_at
 from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
 from worker.fleet.giving_up import end_the_rest
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
+from worker.plain_text import plain, to_json
 from worker.recovery.account import Extent
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.leftovers import look_at_leftovers
@@ -64,16 +64,17 @@ class Recovered:
             figures = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
             click.echo(f"{kind.value}: {figures or 'nothing to do'}")
         for item in self.findings.listed:
-            click.echo(f"  {item.what}: {item.outcome}")
+            click.echo(plain(f"  {item.what}: {item.outcome}"))
         for report in self.reports:
             if report.outcome not in _GOOD:
-                click.echo(f"account {report.account_id}: {report.outcome} ({report.reason})")
+                click.echo(plain(f"account {report.account_id}: {report.outcome} ({report.reason})"))
 
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Say what is wrong and what would be done; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--take-over", metavar="ACCOUNT", help="Let others finish what this account has begun.")
+@click.option("--full", is_flag=True, help="Read the destination from its first message on.")
 @click.option(
     "--give-up",
     "give_up",
@@ -84,41 +85,57 @@ class Recovered:
 )
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Only this account; repeatable.")
 def recover(
-    *, dry_run: bool, as_json: bool, take_over: str | None, give_up: tuple[int, ...], phones: tuple[str, ...]
+    *,
+    dry_run: bool,
+    as_json: bool,
+    take_over: str | None,
+    full: bool,
+    give_up: tuple[int, ...],
+    phones: tuple[str, ...],
 ) -> None:
     """Put right what a crash left: dead claims, begun uploads, pending metadata, files.
 
     Packages are compared with the destination as well: messages that are gone, that no row knows, or that
-    stand there twice. Safe beside a running fleet: accounts that another worker runs are left to it. A dry
-    run signs in to look, and writes down nothing but that it did.
+    stand there twice; for those, the destination is read above what was settled before. Safe beside a running
+    fleet: accounts that another worker runs are left to it. A dry run signs in to look, and writes down
+    nothing but that it did.
 
     \b
     Examples:
       worker recover
       worker recover --dry-run --json
+      worker recover --full
       worker recover --take-over +10000000001
       worker recover --give-up 42
     """
     with readable_errors(), opened() as place:
         if not dry_run:
             upgrade_embedded(place)
-        recovered = asyncio.run(_recover(place, take_over, give_up, phones, dry_run=dry_run))
+        with shown(quiet=as_json, of_bytes=False) as counter:
+            extent = Extent(thorough=True, dry_run=dry_run, full=full, progress=counter.progress)
+            recovered = asyncio.run(_recover(place, take_over, give_up, phones, extent, counter))
         if as_json:
-            click.echo(json.dumps(recovered.document(), indent=2))
+            click.echo(to_json(recovered.document()))
         else:
             recovered.print()
         raise SystemExit(recovered.exit_code)
 
 
 async def _recover(
-    place: Opened, take_over: str | None, give_up: Sequence[int], phones: Sequence[str], *, dry_run: bool
+    place: Opened,
+    take_over: str | None,
+    give_up: Sequence[int],
+    phones: Sequence[str],
+    extent: Extent,
+    counter: ShownCounter,
 ) -> Recovered:
+    dry_run = extent.dry_run
     async with process_at(place) as process:
         known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
         given_up = await _decide(known, give_up, findings, dry_run=dry_run)
-        extent = Extent(thorough=True, dry_run=dry_run, take_over=asked)
+        extent = replace(extent, take_over=asked)
         reports = []
         # What is given up ends without an account, if there is none.
         if not given_up or await ready_accounts(known):
@@ -129,7 +146,7 @@ async def _recover(
                 holder = await holder_of(known, report.account_id) or "it has just begun"
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
         if reports and all(report.outcome == "elsewhere" for report in reports):
-            findings.merge(await _ask_a_worker(process, extent))
+            findings.merge(await _ask_a_worker(process, extent, counter))
         if not dry_run:
             await end_the_rest(process, given_up, findings)
             await _note_what_stays(known, findings, asked)
@@ -163,14 +180,13 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
     return findings
 
 
-async def _ask_a_worker(process: Process, extent: Extent) -> Findings:
+async def _ask_a_worker(process: Process, extent: Extent, counter: ShownCounter) -> Findings:
     """No account is free: one of the workers looks, between what it does anyway."""
-    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over)}
+    arguments = {"dry_run": extent.dry_run, "take_over": list(extent.take_over), "full": extent.full}
     wish = Wish(
         kind="recover", channels=[], arguments=lambda: arguments, asked_by=person(), dry=extent.dry_run
     )
-    with shown(quiet=True, of_bytes=False) as counter:
-        return Findings.of_document(await fulfil(process, wish, counter))
+    return Findings.of_document(await fulfil(process, wish, counter))
 
 
 async def _note_what_stays(known: Database, findings: Findings, asked: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from worker import log
 from worker.cli.opening import readable_errors
 from worker.sandbox.command import SandboxOptions, serve
 
@@ -43,5 +44,6 @@ def sandbox(*, state: Path | None, **shape: Any) -> None:
       worker sandbox --port 4430 --state ./telegram --rtt-ms 50
     """
     options = SandboxOptions(state=state, **shape)
+    log.configure()
     with readable_errors():
         asyncio.run(serve(options))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ from worker.cli.opening import as_called, on_database, opened, person, readable_
 from worker.domain.forming import EMPTY, PROTECTED
 from worker.domain.split_plan import MIB
 from worker.errors import UserError
+from worker.plain_text import plain, to_json
 from worker.status.set_reasons import why
-from worker.status.wording import count_of, plain, size
+from worker.status.wording import count_of, size
 from worker.store.known_channels import find_channel
 from worker.store.set_listing import list_sets, retry_set, show_set, skip_set
 
@@ -167,4 +167,4 @@ def _print(found: ListedSet, parts: list[ListedPart], standard_limit: int) -> No
 
 
 def _json(document: Any) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, default=lambda time: time.isoformat())
+    return to_json(document, default=lambda time: time.isoformat())

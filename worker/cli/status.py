@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.live import Live
 
 from worker.cli.opening import Opened, database, opened, readable_errors, upgrade_embedded
 from worker.cli.status_view import compact_line, full_view, out_of_date
+from worker.cli.terminal import open_console
 from worker.errors import RetryableError, UserError
+from worker.plain_text import to_json
 from worker.status.document import to_document
 from worker.status.read import read_status
 
@@ -49,11 +49,11 @@ def status(*, compact: bool, as_json: bool, watch: bool) -> None:
                 return
             found = asyncio.run(_once(place))
             if as_json:
-                click.echo(json.dumps(to_document(found), indent=2, ensure_ascii=False))
+                click.echo(to_json(to_document(found)))
             elif compact:
                 click.echo(compact_line(found))
             else:
-                Console(highlight=False).print(full_view(found))
+                open_console(highlight=False).print(full_view(found))
 
 
 async def _once(place: Opened) -> FleetStatus:
@@ -66,7 +66,7 @@ async def _read(place: Opened, fleet: Database) -> FleetStatus:
 
 
 async def _watch(place: Opened) -> None:
-    console = Console(highlight=False)
+    console = open_console(highlight=False)
     async with database(place.address) as fleet:
         view = shown = full_view(await _read(place, fleet))
         with Live(shown, console=console, auto_refresh=False, screen=console.is_terminal) as live:

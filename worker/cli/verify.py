@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,9 +16,11 @@ from worker.cli.opening import (
     readable_errors,
     upgrade_embedded,
 )
+from worker.cli.strangers import other_peoples
 from worker.errors import UserError
 from worker.fleet.asking import Wish
-from worker.status.wording import count_of, plain, size
+from worker.plain_text import plain, to_json
+from worker.status.wording import count_of, size
 from worker.store.verification import HoldingChannel, holding_channels
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 def verify(*, sample: int | None, full: bool, as_json: bool) -> None:
     """Compare the destination with the database, both ways. Nothing is changed.
 
-    Every package's messages have to be there with the right file and marker; every marked message has to
-    belong to a package. Exit code 1 if anything is off.
+    Every package's messages have to be there with the right file and marker; every marked message of ours
+    has to belong to a package. Exit code 1 if anything is off. Messages that only look like ours are named,
+    and are nobody's fault.
 
     \b
     Examples:
@@ -51,7 +53,7 @@ def verify(*, sample: int | None, full: bool, as_json: bool) -> None:
         reports = [(channel, _verify(place, channel, sample, full, quiet=as_json)) for channel in channels]
         if as_json:
             rows = [{"channel": channel.title, **report} for channel, report in reports]
-            click.echo(json.dumps({"channels": rows}, indent=2, ensure_ascii=False))
+            click.echo(to_json({"channels": rows}))
         else:
             for channel, report in reports:
                 for line in _describe(channel, report):
@@ -78,6 +80,7 @@ def _describe(channel: HoldingChannel, report: dict[str, Any]) -> Iterator[str]:
         whose = f"package {finding['package']}" if finding["package"] else ""
         who = " of ".join(filter(None, (where, whose)))
         yield f"  {finding['kind']}: {who} ({plain(finding['name'])}): {finding['what']}"
+    yield from other_peoples(report)
     total = sum(report["counts"].values())
     if total > len(report["findings"]):
         yield f"  … and {total - len(report['findings']):,} more"

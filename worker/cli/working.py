@@ -9,6 +9,7 @@ import click
 
 from worker.cli.processes import process_at
 from worker.fleet.scheduler import run_fleet
+from worker.plain_text import plain
 from worker.status.wording import duration
 from worker.store.overview import WaitingSet, count_sets, waiting_sets
 
@@ -41,14 +42,16 @@ class Worked:
                 for (kind, outcome), count in sorted(report.findings.counts.items())
             ]
             detail = "; ".join([*done, *([report.reason] if report.reason else [])])
-            click.echo(f"account {report.account_id}: {report.outcome}{f' ({detail})' if detail else ''}")
+            click.echo(
+                plain(f"account {report.account_id}: {report.outcome}{f' ({detail})' if detail else ''}")
+            )
         click.echo(
             "sets: " + (", ".join(f"{n} {state}" for state, n in sorted(self.counts.items())) or "none")
         )
         for item in self.waiting:
             when = f", again in {duration(max(1.0, item.seconds))}" if item.seconds else ""
             why = item.reason or "next in line"
-            click.echo(f"  {item.name} in {item.channel}: {item.state}{when} — {why}")
+            click.echo(plain(f"  {item.name} in {item.channel}: {item.state}{when} — {why}"))
 
 
 async def work(place: Opened, mode: Mode, phones: Sequence[str]) -> Worked:

@@ -19,7 +19,8 @@ _INTRODUCTION = """\
 The environment goes over `worker.toml` (in the working folder, or where `WORKER_CONFIG` points), and that
 over the defaults. `telegram.api_id` is `WORKER_TELEGRAM__API_ID` in the environment, and `api_id` below
 `[telegram]` in the file. A secret can also be read from a file, named by its variable with `_FILE` added, as
-in `WORKER_SECRET_KEY_FILE`. A name that is not listed here is refused. `worker doctor` prints every value in
+in `WORKER_SECRET_KEY_FILE`. A name that is not listed here is refused, and so is a
+`worker.toml` that belongs to another user or that others may write to. `worker doctor` prints every value in
 force and where it came from.
 """
 

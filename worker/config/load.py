@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_settings import EnvSettingsSource
 
+from worker.config.own_file import read_own_file
 from worker.config.settings import Settings
 from worker.errors import UserError
 
@@ -103,7 +104,7 @@ def _from_toml(env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     named = env.get("WORKER_CONFIG")
     path = Path(named) if named else _DEFAULT_FILE
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_own_file(path))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}", remedy="correct that line") from None
     except (OSError, UnicodeDecodeError) as error:

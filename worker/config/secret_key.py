@@ -1,4 +1,8 @@
-"""The key that sessions are encrypted with, and the keys before it that still open what they sealed."""
+"""The key that sessions are encrypted with, and the keys before it that still open what they sealed.
+
+A line that begins with ``marker:`` is what is kept of a key that was given up: it opens nothing, and knows
+again what was published under that key.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+from worker.config.own_file import read_own_file
+from worker.domain.marker_code import marker_key
 from worker.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ KEY_BYTES = 32
 _FILE_NAME = "secret.key"
 _VARIABLE = "WORKER_SECRET_KEY"
 _FILE_VARIABLE = f"{_VARIABLE}_FILE"
+_RETIRED = "marker:"
 
 
 def secret_keys(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[bytes]:
@@ -29,6 +36,21 @@ def secret_keys(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
     With the embedded database a key is made once and kept in the data folder.
     """
+    return _read(settings, environ)[0]
+
+
+def marker_keys(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[bytes]:
+    """What markers are coded with: first the key for fresh ones, then those of earlier keys."""
+    keys, retired = _read(settings, environ)
+    return [*map(marker_key, keys), *retired]
+
+
+def retired_line(key: bytes) -> str:
+    """What stays in the file of a key that is given up."""
+    return _RETIRED + base64.b64encode(marker_key(key)).decode()
+
+
+def _read(settings: Settings, environ: Mapping[str, str]) -> tuple[list[bytes], list[bytes]]:
     if settings.secret_key is not None:
         return _decode(_configured(settings.secret_key.get_secret_value(), environ), "secret_key")
     if settings.database_url is not None:
@@ -40,7 +62,8 @@ def secret_keys(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     try:
         if not path.exists():
             _make(path)
-        text = path.read_text(encoding="ascii")
+        # Where others may write, one of them could have laid a key there that they know.
+        text = read_own_file(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"the secret key in {path} cannot be made or read: {error}", remedy="check who owns that folder"
@@ -61,10 +84,11 @@ def changing_keys(settings: Settings) -> Iterator[None]:
         yield
 
 
-def write_keys(settings: Settings, keys: Sequence[bytes]) -> None:
-    """Keep exactly these keys in the data folder, in one step."""
+def write_keys(settings: Settings, keys: Sequence[bytes], given_up: Sequence[bytes] = ()) -> None:
+    """Keep exactly these keys in the data folder, in one step, and of those that are given up their codes."""
     path = _own_file(settings)
-    unfinished = _write_aside(path, keys)
+    kept = [line for line in path.read_text(encoding="ascii").split() if line.startswith(_RETIRED)]
+    unfinished = _write_aside(path, keys, [*kept, *map(retired_line, given_up)])
     unfinished.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -106,27 +130,38 @@ def _make(path: Path) -> None:
         unfinished.unlink()
 
 
-def _write_aside(path: Path, keys: Sequence[bytes]) -> Path:
+def _write_aside(path: Path, keys: Sequence[bytes], retired: Sequence[str] = ()) -> Path:
     unfinished = path.with_name(f"{_FILE_NAME}.{secrets.token_hex(8)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(b"".join(base64.b64encode(key) + b"\n" for key in keys))
+        lines = [*(base64.b64encode(key).decode() for key in keys), *dict.fromkeys(retired)]
+        file.write("".join(f"{line}\n" for line in lines).encode())
         file.flush()
         os.fsync(file.fileno())
     return unfinished
 
 
-def _decode(text: str, where: str) -> list[bytes]:
-    remedy = "make one with: openssl rand -base64 32"
-    keys = []
+def _decode(text: str, where: str) -> tuple[list[bytes], list[bytes]]:
+    keys: list[bytes] = []
+    retired: list[bytes] = []
     for line in text.split():
-        try:
-            key = base64.b64decode(line, validate=True)
-        except (binascii.Error, ValueError):
-            raise UserError(f"{where} is not base64", remedy=remedy) from None
-        if len(key) != KEY_BYTES:
-            raise UserError(f"{where} has {len(key)} bytes, not {KEY_BYTES}", remedy=remedy)
-        keys.append(key)
+        if line.startswith(_RETIRED):
+            retired.append(_decode_key(line.removeprefix(_RETIRED), f"a line {_RETIRED}… of {where}"))
+        else:
+            keys.append(_decode_key(line, where))
     if not keys:
-        raise UserError(f"{where} is empty", remedy=remedy)
-    return keys
+        raise UserError(f"{where} is empty", remedy=_REMEDY)
+    return keys, retired
+
+
+def _decode_key(line: str, where: str) -> bytes:
+    try:
+        key = base64.b64decode(line, validate=True)
+    except (binascii.Error, ValueError):
+        raise UserError(f"{where} is not base64", remedy=_REMEDY) from None
+    if len(key) != KEY_BYTES:
+        raise UserError(f"{where} has {len(key)} bytes, not {KEY_BYTES}", remedy=_REMEDY)
+    return key
+
+
+_REMEDY = "make one with: openssl rand -base64 32"

@@ -12,7 +12,7 @@ from worker.demo.stage import Stage, build, post_late_part
 from worker.demo.telegram import Telegram
 from worker.demo.world import notes_file
 from worker.errors import FleetError, UserError
-from worker.sandbox.admin_client import SandboxAdmin
+from worker.sandbox.admin_client import TOKEN_FILE, SandboxAdmin
 from worker.store.catalogue import search_packages
 from worker.store.overview import SetOutcome, all_outcomes, scanned_sources, waiting_sets
 
@@ -92,6 +92,6 @@ def _telegram(settings: Settings, admin_port: int) -> Telegram:
             "the demo needs a loopback Telegram, and none is configured",
             remedy="set WORKER_TELEGRAM__HOST, __PORT and __PUBLIC_KEY as `worker sandbox` prints them",
         )
-    return Telegram(
-        telegram.host, telegram.port, telegram.public_key, SandboxAdmin(telegram.host, admin_port)
-    )
+    # The token lies where the key does.
+    admin = SandboxAdmin(telegram.host, admin_port, telegram.public_key.with_name(TOKEN_FILE))
+    return Telegram(telegram.host, telegram.port, telegram.public_key, admin)

@@ -19,7 +19,7 @@ from worker.fleet.process import open_process
 from worker.fleet.scheduler import run_fleet
 from worker.fleet.setup import log_in, open_login
 from worker.log import get_logger
-from worker.status.wording import plain
+from worker.plain_text import plain
 from worker.store import channels
 from worker.store.accounts import ready_accounts
 from worker.store.catalogue import Found, search_packages

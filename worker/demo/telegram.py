@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from worker.errors import UserError
-from worker.sandbox.admin_client import SandboxAdmin
+from worker.sandbox.admin_client import TOKEN_FILE, SandboxAdmin
 from worker.sandbox.listening import Ports
 from worker.signals import undisturbed
 
@@ -46,7 +46,7 @@ def whereabouts(folder: Path) -> Telegram:
     """Where it listened the last time, and will again."""
     state = _state(folder)
     ports = Ports(state)
-    admin = SandboxAdmin(_HOST, ports.before("admin"))
+    admin = SandboxAdmin(_HOST, ports.before("admin"), state / TOKEN_FILE)
     return Telegram(_HOST, ports.before("client"), state / "server-key.pub.pem", admin)
 
 

@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from worker.domain.marker import Marker, find_marker
+from worker.domain.marker import BadMarker, Marker, read_marker
+from worker.domain.origin import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from worker.domain.origin import Authority
     from worker.domain.telegram import Message
+
+# Contents whose parts lie far apart, or will never be complete; more at a time are nobody's doing.
+_MOST_OPEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedMessage:
-    """A message that carries the window its marker names."""
+    """A message that carries the window its marker names.
+
+    ``is_proven``: its bytes are those, and nobody has to read them to be sure. ``is_worded_by_us``: what its
+    marker says beyond the bytes, as where they come from, is ours too.
+    """
 
     message_id: int
     document_id: int
     file_name: str
     marker: Marker
+    is_proven: bool = True
+    is_worded_by_us: bool = True
 
 
-def marked_message(item: Message | int) -> MarkedMessage | None:
-    """The message with its marker, if it has one and its file is as long as that says."""
-    if isinstance(item, int) or item.document is None:
+@dataclass(frozen=True, slots=True)
+class LeftAside:
+    """A message with a marker that stands for nothing, and why."""
+
+    message_id: int
+    name: str
+    why: str
+    # It may well be ours, and a person can say so.
+    is_old: bool = False
+
+
+def marked_message(
+    message: Message, authority: Authority, *, trust_old: bool = False
+) -> MarkedMessage | LeftAside | None:
+    """The message as its marker makes it, if it has one; ``trust_old``: a person vouches for old ones."""
+    marker = read_marker(message.text)
+    if marker is None or message.document is None:
+        # A caption alone is no archive.
         return None
-    marker = find_marker(item.text)
-    # A caption alone is no archive.
-    if marker is None or marker.length != item.document.size:
-        return None
-    sent_as = item.document.file_name
+    sent_as = message.document.file_name
+    if isinstance(marker, BadMarker):
+        return LeftAside(message.message_id, sent_as, marker.why)
+    if marker.length != message.document.size:
+        return LeftAside(message.message_id, sent_as, "its file has another length than its marker says")
+    standing = authority.standing(message, marker)
+    is_vouched_for = standing is Standing.OLD and trust_old
+    if not is_vouched_for and standing in _ASIDE:
+        why, is_old = _ASIDE[standing], standing is Standing.OLD
+        return LeftAside(message.message_id, sent_as, why, is_old=is_old)
     named = replace(marker, file_name=marker.original_name(sent_as))
-    return MarkedMessage(item.message_id, item.document.document_id, sent_as, named)
+    return MarkedMessage(
+        message.message_id,
+        message.document.document_id,
+        sent_as,
+        named,
+        is_proven=standing is Standing.PROVEN,
+        is_worded_by_us=not is_vouched_for,
+    )
+
+
+_ASIDE = {
+    Standing.FOREIGN: "its marker's code was not made for this message with a key that is here",
+    Standing.OLD: "its marker has no code, and none of the accounts here has sent it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +98,26 @@ class MarkedSet:
     def missing_bytes(self) -> int:
         """How much the parts lack at the end."""
         return self.total_size - self._end
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nobody has to read the bytes to be sure of them."""
+        return all(part.is_proven for part in self.parts)
+
+    @property
+    def is_worded_by_us(self) -> bool:
+        """Whether what the markers say of the source is to be believed."""
+        return all(part.is_worded_by_us for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """What it was sent as."""
+        return (self.parts or self.spare)[0].file_name
+
+    @property
+    def message_ids(self) -> list[int]:
+        """Every message of it, in order."""
+        return sorted(message.message_id for message in (*self.parts, *self.spare))
 
     @property
     def _end(self) -> int:
@@ -88,3 +152,45 @@ def _put_together(found: list[MarkedMessage]) -> MarkedSet:
     spare = tuple(message for message in left if message.message_id not in chosen)
     marker = found[0].marker
     return MarkedSet(marker.content_hash, marker.total_size, tuple(parts), spare)
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Puts contents together while their messages come in order, and holds only what is not complete."""
+
+    _open: dict[bytes, dict[tuple[int, int], MarkedMessage]] = field(default_factory=dict)
+
+    def add(self, message: MarkedMessage) -> MarkedSet | MarkedMessage | None:
+        """The content that this message completes; the message itself, if an older one holds its window."""
+        marker = message.marker
+        together = self._open.setdefault(marker.content_hash, {})
+        window = (marker.offset, marker.length)
+        if window in together:
+            return message
+        together[window] = message
+        if sum(length for _, length in together) < marker.total_size:
+            return None
+        found = _put_together(list(together.values()))
+        if not found.is_complete:
+            return None
+        del self._open[marker.content_hash]
+        return found
+
+    def overflow(self) -> Iterator[MarkedSet]:
+        """What has waited longest for the rest of it, while there is too much of that."""
+        while len(self._open) > _MOST_OPEN:
+            yield self._give_up(next(iter(self._open)))
+
+    def rest(self) -> Iterator[MarkedSet]:
+        """Nothing comes any more: what is not complete."""
+        for content_hash in list(self._open):
+            yield self._give_up(content_hash)
+
+    @property
+    def oldest(self) -> int | None:
+        """The first message that waits for others."""
+        first = (next(iter(together.values())).message_id for together in self._open.values())
+        return min(first, default=None)
+
+    def _give_up(self, content_hash: bytes) -> MarkedSet:
+        return _put_together(list(self._open.pop(content_hash).values()))

@@ -95,7 +95,11 @@ class Photo:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a channel; ``document`` is set if it carries a file, ``photo`` if it shows a picture."""
+    """A message of a channel; ``document`` is set if it carries a file, ``photo`` if it shows a picture.
+
+    ``is_ours``: the account that reads it has sent it. ``sender_id`` is the user who sent it; 0 if it stands
+    in the name of the channel or group itself, and -1 if in that of another chat.
+    """
 
     message_id: int
     date: datetime
@@ -108,6 +112,8 @@ class Message:
     topic_id: int = 0
     is_protected: bool = False
     photo: Photo | None = None
+    sender_id: int = -1
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ async def gateway_of(
         on_update=process.wake.ring,
         tether=_tether(process, lease, is_direct=proxy is None),
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
+        doubts=process.doubts,
     )
 
 

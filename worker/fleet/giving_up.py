@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from worker.recovery.abandonment import end_unseen
 from worker.recovery.findings import Kind
-from worker.store.given_up import could_look, still_open
+from worker.store.given_up import could_look, state_of
 from worker.store.locks import LockSession
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 async def end_the_rest(process: Process, given_up: Sequence[Begun], findings: Findings) -> None:
     """End those of these uploads that are still open, unless an account can look at their destination."""
     for begun in given_up:
-        if await still_open(process.database, begun.upload_id):
+        state = await state_of(process.database, begun.upload_id)
+        if state == "open":
             findings.note(Kind.UPLOAD, begun.set_name, await _end(process, begun))
+        elif state == "done":
+            findings.note(Kind.UPLOAD, begun.set_name, "published: it was finished before that")
 
 
 async def _end(process: Process, begun: Begun) -> str:

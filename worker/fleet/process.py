@@ -26,6 +26,7 @@ from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer
 from worker.telegram.client import Server, trust_public_key
 from worker.telegram.crowding import Crowding
+from worker.telegram.doubts import KeyDoubts
 from worker.workspace.folder import Workspace
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Process:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     # What was looked at for messages that an older database does not know, before anything is published.
     lookout: Lookout = field(default_factory=Lookout)
+    # What was claimed of the accounts' keys: it takes longer to be believed than a connection lives.
+    doubts: KeyDoubts = field(default_factory=KeyDoubts)
     # Whether Telegram takes further connections from this host.
     crowding: Crowding = field(default_factory=Crowding)
     # Rings when something was posted, a pause is over, or the process stops.

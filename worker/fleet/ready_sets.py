@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
-    AccountUnusableError,
     FenceLostError,
     FleetError,
-    LeaseLostError,
     UserError,
 )
 from worker.flow.backoff import Backoff
@@ -82,7 +81,9 @@ class ReadySets:
             raise SourceClosedError
         # What was begun comes before anything new, also while a long backlog lasts.
         await finish_open_intents(self._deps)
-        await self._process.lookout.look(self._deps)
+        stopping = self._process.stopping
+        if not await self._process.lookout.look(self._deps, stopping.is_set, self._process.tell):
+            raise SourceClosedError
         resting = resting_channels(pauses, self._deps.account.id)
         paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
         claim = await self._claim(Turn(self._last_channel, resting, paused))
@@ -124,7 +125,7 @@ class ReadySets:
         if isinstance(error, FenceLostError):
             log.warning("set.lost", set=claim.set_id, reason=str(error))
             return
-        if isinstance(error, LeaseLostError | AccountUnusableError):
+        if isinstance(error, ENDS_ACCOUNTS_WORK):
             self._fatal = error
             return
         if isinstance(error, OWN_TROUBLE):

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way, resting_channels
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError, NoAccessError
+from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
+    FenceLostError,
+    FleetError,
+    NoAccessError,
+)
 from worker.flow.gap import Gap
 from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
@@ -42,7 +47,7 @@ async def scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> b
     """
     try:
         return await _scan_all(process, deps, found)
-    except (LeaseLostError, AccountUnusableError):
+    except ENDS_ACCOUNTS_WORK:
         raise
     except FleetError as error:
         log.warning("scan.stopped", reason=str(error))
@@ -112,7 +117,7 @@ async def _scan_source(process: Process, deps: Deps, readable: Readable, head: C
     except FenceLostError as error:
         # Another account reads the same channel: its pages are as good as ours.
         log.info("scan.shared", reason=str(error))
-    except (LeaseLostError, AccountUnusableError):
+    except ENDS_ACCOUNTS_WORK:
         raise
     except NoAccessError as error:
         await _lose(deps, readable, error.what)

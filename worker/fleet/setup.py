@@ -33,6 +33,7 @@ from worker.store import accounts, channels, pending_logins, workers
 from worker.store.accounts import StoredSession
 from worker.store.pending_logins import PendingLogin
 from worker.telegram.authorising import check_password, is_logged_in, request_code, sign_in
+from worker.telegram.failures import KeyDeniedError
 from worker.telegram.gateway import Gateway
 from worker.telegram.tether import Tether
 
@@ -138,7 +139,8 @@ async def log_in(
             old = await session_before(login, account)
             try:
                 await _go_on(login, account, lease, pending, ask_code, ask_password)
-            except AccountUnusableError:
+            except (AccountUnusableError, KeyDeniedError):
+                # What is given up is a login that was begun, no session that an account works with.
                 if pending is None:
                     raise
                 # What was begun has lapsed at Telegram, perhaps with its key.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from worker.clock import Clock, SystemClock
 from worker.domain.calls import Activity, Admission, Flood, FloodKind, FloodReport, Verdict
-from worker.errors import NotBeforeError, OutcomeUnknownError
+from worker.errors import BrokenLineError, NotBeforeError, OutcomeUnknownError
 from worker.flow.activity import ActivityLog
 from worker.flow.backoff import LOST
 from worker.flow.flood import recognise
@@ -91,8 +91,8 @@ class Governor:
                 if error.flood.kind is FloodKind.PREMIUM:
                     # No block stands for it, the wait is this call's own.
                     await self._clock.sleep(error.seconds)
-            except LOST:
-                if retries >= self.limits.backoff.retries:
+            except LOST as error:
+                if retries >= self.limits.backoff.retries or isinstance(error, BrokenLineError):
                     raise
                 await self._clock.sleep(self.limits.backoff.delay(retries, self._draw()))
                 retries += 1

@@ -15,7 +15,7 @@ import random
 from typing import TYPE_CHECKING, TypeVar
 
 from worker.domain.calls import Activity, FloodKind
-from worker.errors import NotBeforeError
+from worker.errors import BrokenLineError, NotBeforeError
 from worker.flow.backoff import LOST
 from worker.flow.flood import recognise
 from worker.flow.governor import describe
@@ -122,7 +122,8 @@ class FileParts:
             try:
                 result = await work()
             except LOST as error:
-                if losses >= backoff.retries:
+                # Where connection after connection breaks, asking again at once has no point.
+                if losses >= backoff.retries or isinstance(error, BrokenLineError):
                     await self.refused(error)
                 await self._clock.sleep(backoff.delay(losses, self._draw()))
                 losses += 1

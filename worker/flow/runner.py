@@ -19,7 +19,7 @@ import random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from worker.clock import Clock, SystemClock
-from worker.errors import AccountUnusableError, LeaseLostError, NotBeforeError, UserError
+from worker.errors import ENDS_ACCOUNTS_WORK, NotBeforeError, UserError
 from worker.flow.backoff import Backoff
 from worker.flow.handling import Source, SourceClosedError, Visit, Work, serve
 from worker.flow.lanes import Lanes
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = get_logger(__name__)
 
-FATAL: tuple[type[Exception], ...] = (AccountUnusableError, LeaseLostError, UserError)
+FATAL: tuple[type[Exception], ...] = (*ENDS_ACCOUNTS_WORK, UserError)
 """Failures of a source that asking again does not cure."""
 
 

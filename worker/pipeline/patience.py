@@ -13,6 +13,7 @@ from worker.errors import (
     NotBeforeError,
     RefusedError,
     SetFailedError,
+    UnreachableError,
 )
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ def judge(error: Exception, claim: Tried, fleet: FleetSettings) -> Verdict:
         return Verdict(longer, waits=claim.waits + 1)
     if isinstance(error, NotBeforeError):
         return Verdict(error.seconds)
-    if isinstance(error, (AccountUnusableError, *OWN_TROUBLE)):
+    if isinstance(error, (AccountUnusableError, UnreachableError, *OWN_TROUBLE)):
         # The worker waits for its end, and nothing can be written down before: the set waits no longer. An
-        # account that Telegram has shut out leaves it to the others at once.
+        # account that Telegram has shut out, or that does not reach it, leaves it to the others at once.
         return Verdict(0.0, waits=claim.waits)
     seconds = _doubled(fleet.retry_base_secs, claim.attempts + claim.waits, fleet.retry_cap_secs)
     if isinstance(error, SetFailedError | NoAccessError | RefusedError):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # A send that may not start within this time is handed back, so that no hash lock is held while it waits.
 _PATIENCE_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 10.0
-_MIME = "application/octet-stream"
+MIME = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PostingTransport:
         # Nothing visible may be written once the account might belong to another process.
         await self._trust.confirmed()
         message = await self._gateway.send_document(
-            payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=_MIME
+            payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=MIME
         )
         self.written[random_id] = message
         return message.message_id

@@ -17,10 +17,9 @@ from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.forming import stands_alone, waits_for, without_spares
 from worker.domain.replacing import with_newer
 from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
-    AccountUnusableError,
     FleetError,
-    LeaseLostError,
     NoAccessError,
     NotBeforeError,
     ReferenceExpiredError,
@@ -130,7 +129,7 @@ def _channel(unproven: Unproven) -> int:
 
 async def _look_again(deps: Deps, unproven: Sequence[Unproven], error: FleetError) -> None:
     """What kept us from reading says nothing about the sets, unless Telegram refuses their very files."""
-    if isinstance(error, LeaseLostError | AccountUnusableError):
+    if isinstance(error, ENDS_ACCOUNTS_WORK):
         raise error
     for one in unproven:
         await _settle(deps, one, str(error), _verdict(deps, one, error))

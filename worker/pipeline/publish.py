@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 from worker.domain.clean_name import clean_file_name
 from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
-from worker.errors import NotBeforeError, OutcomeUnknownError, PartMissingError, RefusedError, RetryableError
+from worker.domain.telegram import Document
+from worker.errors import (
+    NotBeforeError,
+    OutcomeUnknownError,
+    PartMissingError,
+    ReferenceExpiredError,
+    RefusedError,
+    RetryableError,
+)
 from worker.pipeline.copying import copy_part
+from worker.pipeline.marking import known_before_sent, marking_for
 from worker.pipeline.posting import Posting, post
 from worker.store.channels import channel_ref, destination_of
 from worker.store.uploads import (
@@ -28,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
-    from worker.domain.telegram import ChannelRef, Document, Message, UploadedFile
+    from worker.domain.telegram import ChannelRef, Message, UploadedFile
     from worker.pipeline.deps import Deps
+    from worker.pipeline.marking import Marking
     from worker.store.sets import Claim
     from worker.store.uploads import Intent, UploadPart
 
@@ -96,21 +106,31 @@ async def send_parts(
     """
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
     content = _Content(files, nearly_done)
+    marking = await marking_for(deps, intent, channel)
     for part in intent.parts:
         if part.state != "sent":
-            await _send_part(deps, claim, intent, part, channel, content)
+            await _send_part(deps, claim, intent, part, channel, marking, content)
     return await reload(deps.database, intent)
 
 
 async def _send_part(
-    deps: Deps, claim: Claim, intent: Intent, part: UploadPart, channel: ChannelRef, content: _Content
+    deps: Deps,
+    claim: Claim,
+    intent: Intent,
+    part: UploadPart,
+    channel: ChannelRef,
+    marking: Marking,
+    content: _Content,
 ) -> None:
     async def send(file: UploadedFile | Document) -> Message:
-        return await _post(deps, intent, part.plan, channel, file)
+        return await _post(deps, intent, part.plan, channel, marking, file)
+
+    async def send_uploaded(file: UploadedFile) -> Message:
+        return await send(await known_before_sent(deps, channel, file))
 
     message = await copy_part(deps, claim, part, send)
     if message is None:
-        message = await _upload_part(deps, claim, part.plan, content, send)
+        message = await _upload_part(deps, claim, part.plan, content, send_uploaded)
     document_id = message.document.document_id if message.document else None
     await mark_sent(
         deps.database, intent, part.plan.ordinal, message_id=message.message_id, document_id=document_id
@@ -147,18 +167,27 @@ async def _upload_part(
         except PartMissingError as lost:
             # The server wants these bytes again first.
             await upload.save_again(lost.part)
+        except ReferenceExpiredError:
+            # It waited for its turn for hours; the bytes are there, and become a document once more.
+            continue
     raise RetryableError(f"{part.file_name}: the server keeps losing its parts")
 
 
 async def _post(
-    deps: Deps, intent: Intent, part: IntentPart, channel: ChannelRef, file: UploadedFile | Document
+    deps: Deps,
+    intent: Intent,
+    part: IntentPart,
+    channel: ChannelRef,
+    marking: Marking,
+    file: UploadedFile | Document,
 ) -> Message:
     attempts: list[bool] = []
+    document_id = file.document_id if isinstance(file, Document) else None
 
     async def begin() -> None:
-        attempts.append(await mark_sending(deps.database, intent, part.ordinal))
+        attempts.append(await mark_sending(deps.database, intent, part.ordinal, document_id))
 
-    posting = Posting(channel, file, part.caption, begin)
+    posting = Posting(channel, file, marking.caption(part.caption, document_id), begin)
     try:
         return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
     except (NotBeforeError, PartMissingError, RefusedError):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from worker.archives.reader import FileReader, Part
 from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
-    AccountUnusableError,
     DiskFullError,
     FenceLostError,
     FleetError,
@@ -30,6 +30,7 @@ from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
 from worker.pipeline.publish import intend, send_parts
 from worker.pipeline.record import record
+from worker.pipeline.seen_again import seen_again
 from worker.pipeline.settling import settled, trouble_with
 from worker.pipeline.swapped import try_to_note_swapped
 from worker.store.memberships import lost_posting, lost_reading
@@ -67,7 +68,7 @@ async def attempt(deps: Deps, claim: Claim, on_fetched: Callable[[], None] = lam
                 await try_to_note_swapped(deps, claim.channel_id, claim.parts)
             # Bytes of which the set was found to be broken, or that fill the disk, are of no use.
             reuse = outcome == "waiting" and not isinstance(error, SetFailedError | DiskFullError)
-            if isinstance(error, (AccountUnusableError, *OWN_TROUBLE)):
+            if isinstance(error, (*ENDS_ACCOUNTS_WORK, *OWN_TROUBLE)):
                 raise
         finally:
             await tidy(deps, claim, reuse=reuse)
@@ -99,6 +100,8 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         only_publisher(deps, fetched.content_hash),
     ):
         verdict = await deduplicate(deps, fetched.content_hash)
+        if isinstance(verdict, Cleared) and (standing := await seen_again(deps, fetched.content_hash)):
+            verdict = Duplicate(standing)
         if not isinstance(verdict, Cleared):
             return await _leave(deps, claim, verdict)
         await prove_fetched(deps, fetched, is_unproven=claim.is_unproven)

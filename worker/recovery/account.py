@@ -20,6 +20,8 @@ from worker.store.metadata import pending_of
 from worker.store.uploads import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from worker.pipeline.deps import Deps
     from worker.recovery.errand import Errand
     from worker.store.open_intents import Begun
@@ -36,14 +38,23 @@ class Seen:
     left_over: set[int] = field(default_factory=set)
 
 
+def _nobody_looks(step: str, done: int, total: int) -> None:
+    """Progress that is not shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far recovery goes: the cheap part of every round, or all of it because a person asked."""
+    """How far recovery goes: the cheap part of every round, or all of it because a person asked.
+
+    ``full``: the destinations are read from their first message on, whatever was settled before.
+    """
 
     thorough: bool = False
     dry_run: bool = False
     take_over: tuple[int, ...] = ()
+    full: bool = False
     seen: Seen = field(default_factory=Seen)
+    progress: Callable[[str, int, int], None] = _nobody_looks
 
 
 async def recover_account(deps: Deps, extent: Extent) -> Findings:
@@ -60,7 +71,7 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
         findings.add(Kind.METADATA, "completed", await complete_pending(deps))
     if extent.thorough:
         await check_packages(deps, findings, extent.seen.packages, sight, dry_run=extent.dry_run)
-        await settle_strays(deps, findings, extent.seen.strays, sight, dry_run=extent.dry_run)
+        await settle_strays(deps, findings, extent, sight)
         await remove_left_overs(deps, findings, extent.seen.left_over, sight, dry_run=extent.dry_run)
     return findings
 
@@ -68,7 +79,13 @@ async def recover_account(deps: Deps, extent: Extent) -> Findings:
 async def recover_as_asked(errand: Errand) -> dict[str, Any]:
     """The same, for a command whose accounts are all run by workers; beside whatever this one does."""
     asked = errand.arguments
-    extent = Extent(thorough=True, dry_run=bool(asked["dry_run"]), take_over=tuple(asked["take_over"]))
+    extent = Extent(
+        thorough=True,
+        dry_run=bool(asked["dry_run"]),
+        take_over=tuple(asked["take_over"]),
+        full=bool(asked.get("full")),
+        progress=errand.counter.progress,
+    )
     errand.counter.progress("recovering", 0, 0)
     return (await recover_account(errand.deps, extent)).document()
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.errors import (
-    AccountUnusableError,
+    ENDS_ACCOUNTS_WORK,
     BusyError,
     FenceLostError,
     FleetError,
-    LeaseLostError,
     NoAccessError,
     SetFailedError,
     SourceGoneError,
@@ -58,7 +57,7 @@ async def finish_open_intents(deps: Deps, findings: Findings | None = None, *, a
             findings.note(Kind.UPLOAD, begun.set_name, await _finish(deps, begun))
         except FenceLostError as error:
             log.info("intent.not_ours", upload=begun.upload_id, reason=str(error))
-        except (LeaseLostError, AccountUnusableError):
+        except ENDS_ACCOUNTS_WORK:
             raise
         except FleetError as error:
             log.warning("intent.waits", upload=begun.upload_id, reason=str(error))
@@ -74,7 +73,7 @@ async def _finish(deps: Deps, begun: Begun) -> str:
             raise BusyError("a copy of it is being worked on", seconds=deps.settings.fleet.busy_retry_secs)
         try:
             return await _end(deps, claim, intent)
-        except (LeaseLostError, AccountUnusableError):
+        except ENDS_ACCOUNTS_WORK:
             raise
         except FleetError as error:
             await give_back(deps, claim, error)

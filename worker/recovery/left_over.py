@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import AccountUnusableError, FenceLostError, FleetError, LeaseLostError
+from worker.errors import ENDS_ACCOUNTS_WORK, FenceLostError, FleetError
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
 from worker.recovery.reconcile import remove_left_over
@@ -43,7 +43,7 @@ async def _remove(deps: Deps, item: Removable) -> str:
             return "removed" if await remove_left_over(deps, item) else "gone already"
     except FenceLostError as error:
         return f"left: {error.what}"
-    except (LeaseLostError, AccountUnusableError):
+    except ENDS_ACCOUNTS_WORK:
         raise
     except FleetError as error:
         return f"left: {error.what}"

@@ -12,9 +12,8 @@ from worker.archives.reader import JoinedReader, Part
 from worker.domain.listing import Limits
 from worker.domain.package_content import parts_by_file
 from worker.errors import (
-    AccountUnusableError,
+    ENDS_ACCOUNTS_WORK,
     BusyError,
-    LeaseLostError,
     NoAccessError,
     NotBeforeError,
     OutcomeUnknownError,
@@ -65,7 +64,7 @@ async def complete_pending(deps: Deps) -> int:
                 with at_work(f"listing of package {pending.package_id}"):
                     await _complete_or_uncount(deps, pending)
             completed += 1
-        except (LeaseLostError, AccountUnusableError):
+        except ENDS_ACCOUNTS_WORK:
             raise
         except BusyError:
             continue

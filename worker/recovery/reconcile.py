@@ -1,5 +1,8 @@
 """What an intent has at its destination: found by marker, written down, and removed when it is given up.
 
+A marker alone proves nothing: it can be copied, with all that stands around it. A message counts as a part if
+its code was made for it, or if it shows the very document that the intent says it was about to send.
+
 This is the only place from which messages are deleted. Each deletion stands under the content's lock and the
 intent's fence, and names a message that an intent recorded and no package refers to.
 """
@@ -10,17 +13,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from worker.domain.marker import find_marker
+from worker.domain.origin import Standing
 from worker.domain.telegram import Message
 from worker.errors import BusyError, FenceLostError, NoAccessError, RefusedError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.posting import remove
+from worker.recovery.authority import authority_in
 from worker.store import removals, uploads
 from worker.store.channels import channel_ref
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from worker.domain.origin import Authority
     from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
     from worker.store.removals import Removable
@@ -55,14 +61,15 @@ async def look_above_floor(deps: Deps, intent: Intent) -> Intent:
 
 
 async def find_above_floor(deps: Deps, intent: Intent) -> AsyncIterator[Found]:
-    """Messages of this intent that nobody has written down, oldest first."""
+    """Messages of this intent that nobody has written down, oldest first: a copy comes after its original."""
     missing = {part.plan.offset: part for part in intent.parts if part.state != "sent"}
     channel = await channel_ref(deps.database, deps.account.id, intent.destination_id)
+    authority = await authority_in(deps, channel)
     cursor = intent.floor_id
     while missing and (page := await deps.gateway.page_after(channel, cursor)):
         for item in page:
             cursor = item.message_id if isinstance(item, Message) else item
-            if not isinstance(item, Message) or (found := _part_in(item, intent, missing)) is None:
+            if not isinstance(item, Message) or (found := _part_in(item, intent, missing, authority)) is None:
                 continue
             part, document = found
             del missing[part.plan.offset]
@@ -70,7 +77,7 @@ async def find_above_floor(deps: Deps, intent: Intent) -> AsyncIterator[Found]:
 
 
 def _part_in(
-    message: Message, intent: Intent, missing: dict[int, UploadPart]
+    message: Message, intent: Intent, missing: dict[int, UploadPart], authority: Authority
 ) -> tuple[UploadPart, Document] | None:
     """Which missing part this message carries. A caption alone proves nothing: the bytes must be there."""
     marker, document = find_marker(message.text), message.document
@@ -79,7 +86,22 @@ def _part_in(
     part = missing.get(marker.offset)
     if part is None or not marker.length == document.size == part.plan.length:
         return None
+    if not _is_ours(message, document, part, authority.standing(message, marker), authority):
+        log.warning("message.not_ours", message=message.message_id, upload=intent.upload_id)
+        return None
     return part, document
+
+
+def _is_ours(
+    message: Message, document: Document, part: UploadPart, standing: Standing, authority: Authority
+) -> bool:
+    if standing is Standing.PROVEN:
+        return True
+    if part.document_id is not None:
+        # The keys may have changed since; the document that was about to be sent is nobody else's.
+        return document.document_id == part.document_id and authority.is_sent_by_us(message)
+    # An intent from before there were codes, or at a server that makes no document of what nobody sees.
+    return standing is Standing.TO_BE_HASHED and authority.names_us(message)
 
 
 @dataclass(frozen=True, slots=True)

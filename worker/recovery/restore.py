@@ -67,9 +67,15 @@ async def stored_document(deps: Deps, part: StoredPart) -> Document:
     """The file of a part with a fresh reference, if it is still the one that was sent."""
     channel = await channel_ref(deps.database, deps.account.id, part.channel_id)
     message = (await deps.gateway.messages(channel, [part.message_id])).get(part.message_id)
-    if message is None or message.document is None or message.document.size != part.length:
+    document = message.document if message is not None else None
+    if (
+        document is None
+        or document.size != part.length
+        # Whoever may edit the message can put another file of that size in its place.
+        or part.document_id not in (None, document.document_id)
+    ):
         raise SetFailedError(
             f"message {part.message_id} at the destination does not carry its part",
             remedy="run: worker verify",
         )
-    return message.document
+    return document

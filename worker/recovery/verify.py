@@ -1,7 +1,8 @@
 """Comparing a destination with the database, both ways. Nothing is changed.
 
-Every package's messages have to be there with the right file and marker; every marked message has to belong
-to a package, or to an upload that is under way. Reading the bytes themselves is left to those who ask for it.
+Every package's messages have to be there with the right file and marker; every marked message of ours has to
+belong to a package, or to an upload that is under way. Other people's marked messages are named, and nothing
+has to be put right about them. Reading the bytes themselves is left to those who ask for it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from worker.domain.marker import Marker, find_marker
+from worker.domain.marked_set import LeftAside, MarkedMessage, marked_message
+from worker.domain.marker import find_marker
 from worker.domain.telegram import Message
 from worker.errors import SetFailedError
+from worker.recovery.authority import authority_in
 from worker.recovery.restore import part_bytes
 from worker.recovery.sight import require_whole_history
 from worker.store.channels import channel_ref
@@ -23,6 +26,7 @@ from worker.store.verification import accounted_for, contents_in, unknown_among
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from worker.domain.origin import Authority
     from worker.domain.package_content import PackageContent, StoredPart
     from worker.domain.telegram import ChannelRef
     from worker.recovery.errand import Errand
@@ -54,6 +58,14 @@ class Findings:
     bytes_read: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     listed: list[Finding] = field(default_factory=list)
+    not_ours: list[Finding] = field(default_factory=list)
+    not_ours_count: int = 0
+
+    def leave_aside(self, item: LeftAside) -> None:
+        """A marked message of somebody else, or of which nobody can say whose it is."""
+        self.not_ours_count += 1
+        if len(self.not_ours) < _SHOWN:
+            self.not_ours.append(Finding("not ours", item.why, item.message_id, name=item.name))
 
     def add(self, finding: Finding) -> None:
         self.counts[finding.kind] += 1
@@ -69,6 +81,8 @@ class Findings:
             "bytes_read": self.bytes_read,
             "counts": dict(self.counts),
             "findings": [asdict(finding) for finding in self.listed],
+            "not_ours": [asdict(finding) for finding in self.not_ours],
+            "not_ours_count": self.not_ours_count,
         }
 
 
@@ -78,18 +92,19 @@ async def verify(errand: Errand) -> dict[str, Any]:
     sample = errand.arguments.get("sample")
     ref = await channel_ref(errand.deps.database, errand.deps.account.id, channel_id)
     await require_whole_history(errand.deps, channel_id, ref)
-    check = _Check(errand, channel_id, ref)
+    check = _Check(errand, channel_id, ref, await authority_in(errand.deps, ref))
     await check.packages(sample, full=bool(errand.arguments.get("full")))
     await check.markers(sample)
     return check.findings.document()
 
 
 class _Check:
-    def __init__(self, errand: Errand, channel_id: int, ref: ChannelRef) -> None:
+    def __init__(self, errand: Errand, channel_id: int, ref: ChannelRef, authority: Authority) -> None:
         self._errand = errand
         self._deps = errand.deps
         self._channel_id = channel_id
         self._ref = ref
+        self._authority = authority
         self.findings = Findings()
 
     async def packages(self, sample: int | None, *, full: bool) -> None:
@@ -139,15 +154,9 @@ class _Check:
         """From the destination to the database; of a sample's size, the newest messages only."""
         newest = await self._deps.gateway.newest_message_id(self._ref)
         cursor = 0 if sample is None else max(0, newest - sample)
-        doubtful: dict[int, Marker] = {}
+        doubtful: dict[int, MarkedMessage] = {}
         while page := await self._deps.gateway.page_after(self._ref, cursor):
-            marked = {
-                item.message_id: marker
-                for item in page
-                if isinstance(item, Message) and (marker := find_marker(item.text)) is not None
-            }
-            self.findings.marked += len(marked)
-            doubtful.update(await self._unknown(marked))
+            doubtful.update(await self._doubtful_in(page))
             if len(doubtful) >= _SHOWN:
                 await self._judge(doubtful)
                 doubtful = {}
@@ -156,15 +165,28 @@ class _Check:
             self._errand.counter.progress("messages", cursor, newest)
         await self._judge(doubtful)
 
-    async def _unknown(self, marked: dict[int, Marker]) -> dict[int, Marker]:
-        unknown = await unknown_among(self._deps.database, self._channel_id, marked)
-        return {message_id: marked[message_id] for message_id in unknown}
+    async def _doubtful_in(self, page: Sequence[Message | int]) -> dict[int, MarkedMessage]:
+        marked = {
+            item.message_id: marked
+            for item in page
+            if isinstance(item, Message) and (marked := marked_message(item, self._authority)) is not None
+        }
+        self.findings.marked += len(marked)
+        doubtful = {}
+        for message_id in sorted(await unknown_among(self._deps.database, self._channel_id, marked)):
+            match marked[message_id]:
+                case LeftAside() as aside:
+                    self.findings.leave_aside(aside)
+                case MarkedMessage() as message:
+                    doubtful[message_id] = message
+        return doubtful
 
-    async def _judge(self, doubtful: dict[int, Marker]) -> None:
+    async def _judge(self, doubtful: dict[int, MarkedMessage]) -> None:
         """A second look: what was being sent a moment ago has its package by now."""
-        hashes = {marker.content_hash for marker in doubtful.values()}
+        hashes = {message.marker.content_hash for message in doubtful.values()}
         under_way, published = await accounted_for(self._deps.database, hashes)
-        for message_id, marker in sorted((await self._unknown(doubtful)).items()):
+        for message_id in sorted(await unknown_among(self._deps.database, self._channel_id, doubtful)):
+            marker = doubtful[message_id].marker
             if marker.content_hash in under_way:
                 continue
             doubled = marker.content_hash in published

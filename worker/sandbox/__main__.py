@@ -7,9 +7,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-import structlog
-
+from worker import log
 from worker.errors import UserError
+from worker.plain_text import guard_streams
 from worker.sandbox.command import SandboxOptions, serve
 
 
@@ -37,7 +37,8 @@ def _options(arguments: list[str]) -> SandboxOptions:
 
 def main() -> int:
     # The first line on stdout belongs to whoever started the server.
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    guard_streams()
+    log.configure()
     try:
         asyncio.run(serve(_options(sys.argv[1:])))
     except UserError as error:

@@ -2,12 +2,14 @@
 
 The wire is newline-delimited JSON over TCP, one request per line and one answer per line, in order:
 
-    -> {"do": "create_account", "with": {"phone": "+49301", "first_name": "Ada"}}
+    -> {"token": "…", "do": "create_account", "with": {"phone": "+49301", "first_name": "Ada"}}
     <- {"ok": true, "result": {"user_id": 5000000001}}
     <- {"ok": false, "error": "ValueError: no account has the number +49301"}
 
-``do`` is the name of a method below, ``with`` its arguments by name. Files are named by their path on this
-machine. Numbers of 64 bits (document ids, random ids) are plain JSON numbers.
+``token`` is what stands in ``admin.token`` in the server's state directory, anew at each start; a line
+without it is refused, and the connection closed. ``do`` is the name of a method below, ``with`` its arguments
+by name. Files are named by their path on this machine. Numbers of 64 bits (document ids, random ids) are
+plain JSON numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ import asyncio
 import json
 import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOKEN_FILE = "admin.token"  # noqa: S105 - the name of a file
 
 
 class SandboxAdminError(Exception):
@@ -39,15 +46,29 @@ def _absolute(path: Path | str) -> str:
 class SandboxAdmin:
     """One connection per command: usable from anywhere, and across restarts of the server."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, token_file: Path) -> None:
         self._host = host
         self._port = port
+        self._token_file = token_file
+
+    @classmethod
+    def announced(cls, facts: Mapping[str, Any]) -> Self:
+        """The one of the server that has printed these facts."""
+        return cls(facts["host"], facts["admin_port"], Path(facts["admin_token_file"]))
+
+    def _request(self, name: str, arguments: Mapping[str, Any]) -> bytes:
+        # Read for each command: a server that was started again has another one.
+        try:
+            token = self._token_file.read_text()
+        except OSError as error:
+            raise SandboxAdminError(f"{self._token_file} cannot be read: {error.strerror}") from error
+        return json.dumps({"token": token, "do": name, "with": arguments}).encode() + b"\n"
 
     async def do(self, name: str, **arguments: Any) -> Any:
         """Run any command by name; the methods below are the ones with a promise."""
         reader, writer = await asyncio.open_connection(self._host, self._port, limit=1 << 28)
         try:
-            writer.write(json.dumps({"do": name, "with": arguments}).encode() + b"\n")
+            writer.write(self._request(name, arguments))
             return _read(await reader.readline())
         finally:
             writer.close()
@@ -55,7 +76,7 @@ class SandboxAdmin:
     def do_now(self, name: str, **arguments: Any) -> Any:
         """The blocking twin of ``do``, for scripts and threads."""
         with socket.create_connection((self._host, self._port)) as connection:
-            connection.sendall(json.dumps({"do": name, "with": arguments}).encode() + b"\n")
+            connection.sendall(self._request(name, arguments))
             with connection.makefile("rb") as lines:
                 return _read(lines.readline())
 
@@ -140,6 +161,10 @@ class SandboxAdmin:
         await self.do(
             "replace_document", channel_id=channel_id, message_id=message_id, document_id=document_id
         )
+
+    async def edit_caption(self, channel_id: int, message_id: int, caption: str) -> None:
+        """Edit a message so that it has this text."""
+        await self.do("edit_caption", channel_id=channel_id, message_id=message_id, caption=caption)
 
     async def delete_messages(self, channel_id: int, ids: list[int]) -> dict[str, Any]:
         """Return ``{"deleted": [ids that were there]}``."""

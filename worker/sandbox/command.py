@@ -11,10 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker.sandbox.admin.door import MAX_LINE, Admin
+from worker.sandbox.admin.door import MAX_LINE, Admin, make_token
+from worker.sandbox.admin_client import TOKEN_FILE
 from worker.sandbox.allocation import keep_large_blocks
 from worker.sandbox.attendance import stopped_when_unused
-from worker.sandbox.listening import Ports, listen, port_of, sole_server_of
+from worker.sandbox.listening import Ports, close_to_others, listen, port_of, sole_server_of
 from worker.sandbox.server import Sandbox, SandboxOptions
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _state_directory(options: SandboxOptions) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="sandbox-") as directory:
             yield Path(directory)
         return
-    options.state.mkdir(parents=True, exist_ok=True)
+    close_to_others(options.state)
     yield options.state
 
 
@@ -49,13 +50,14 @@ async def serve(options: SandboxOptions) -> None:
     ):
         sandbox = Sandbox(options, state)
         try:
-            await _serve_until(stop, sandbox, Ports(state))
+            await _serve_until(stop, sandbox, state)
         finally:
             await sandbox.close()
 
 
-async def _serve_until(stop: asyncio.Event, sandbox: Sandbox, ports: Ports) -> None:
-    options, admin = sandbox.options, Admin(sandbox)
+async def _serve_until(stop: asyncio.Event, sandbox: Sandbox, state: Path) -> None:
+    ports = Ports(state)
+    options, admin = sandbox.options, Admin(sandbox, make_token(state))
     port = options.port or ports.before("client")
     clients = await listen(sandbox.serve_client, options.host, port, READ_AHEAD)
     port = options.admin_port or ports.before("admin")
@@ -63,19 +65,20 @@ async def _serve_until(stop: asyncio.Event, sandbox: Sandbox, ports: Ports) -> N
     sandbox.port = port_of(clients)
     ports.keep("client", sandbox.port)
     ports.keep("admin", port_of(admins))
-    _announce(options, sandbox, port_of(admins))
+    _announce(options, sandbox, port_of(admins), state / TOKEN_FILE)
     await stop.wait()
     clients.close()
     admins.close()
 
 
-def _announce(options: SandboxOptions, sandbox: Sandbox, admin_port: int) -> None:
+def _announce(options: SandboxOptions, sandbox: Sandbox, admin_port: int, token_file: Path) -> None:
     facts = {
         "host": options.host,
         "port": sandbox.port,
         "dc_id": options.dc_id,
         "public_key": str(sandbox.rsa_key.public_pem.resolve()),
         "admin_port": admin_port,
+        "admin_token_file": str(token_file.resolve()),
     }
     if options.as_json:
         line = json.dumps(facts)

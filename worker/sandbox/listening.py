@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import os
 import secrets
+import stat
 from typing import TYPE_CHECKING
 
 from worker.errors import UserError
@@ -20,12 +22,35 @@ if TYPE_CHECKING:
 # again while the server is down could be given this very port, connect to itself, and keep the server out.
 LOWEST_PORT, HIGHEST_PORT = 20_000, 32_767
 TRIES = 50
+_LOCK = "lock"
+
+
+def close_to_others(state: Path) -> None:
+    """Make the state directory, or close the one that is there: in it lie the token and what was uploaded."""
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = state.stat()
+        if found.st_uid != os.geteuid():
+            raise UserError(f"{state} belongs to another user", remedy="choose another --state")
+        if not stat.S_IMODE(found.st_mode) & 0o077:
+            return
+        # Of a folder with other things in it, somebody else may need what the mode allows.
+        if not (state / _LOCK).exists() and any(state.iterdir()):
+            raise UserError(
+                f"{state} is open to other users, and holds more than a loopback Telegram's state",
+                remedy="choose another --state",
+            )
+        state.chmod(0o700)
+    except OSError as error:
+        raise UserError(
+            f"{state} cannot hold the state: {error.strerror}", remedy="choose another --state"
+        ) from error
 
 
 @contextlib.contextmanager
 def sole_server_of(state: Path) -> Iterator[None]:
     """Hold the state directory; the lock ends with the process, however it ends."""
-    with (state / "lock").open("w") as lock:
+    with (state / _LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as taken:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.pauses import in_the_way
 from worker.domain.phone import masked_phone
+from worker.plain_text import plain
 from worker.status.facts import WINDOW_MINUTES, Facts
 from worker.status.model import (
     AccountStatus,
@@ -22,7 +23,6 @@ from worker.status.model import (
     WorkerStatus,
 )
 from worker.status.standing import resumes_in, sync_state, what_waits
-from worker.status.wording import plain
 
 if TYPE_CHECKING:
     from worker.domain.pauses import Pause

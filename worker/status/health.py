@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from worker.archives.confinement import EVERYTHING
+from worker.store.address import transport_to
 from worker.store.server_facts import read_server_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from worker.store.address import Transport
     from worker.store.server_facts import ServerFacts
 
 _MAX_CLOCK_SKEW_SECONDS = 2.0
 _COMPILE = "install a C compiler"
-_TOOLS = ("unrar", "unar", "7z", "7zz", "bsdtar")
 
 
 class Verdict(StrEnum):
@@ -45,7 +47,10 @@ async def check_database(address: str) -> list[Check]:
     """Version, schema, durability, pooling and clock of the server at ``address``."""
     before = time.time()
     facts = await read_server_facts(address)
-    return list(judge_server(facts, local_time=(before + time.time()) / 2))
+    return [
+        *judge_server(facts, local_time=(before + time.time()) / 2),
+        judge_transport(transport_to(address)),
+    ]
 
 
 def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
@@ -81,9 +86,26 @@ def judge_server(facts: ServerFacts, *, local_time: float) -> Iterator[Check]:
     )
 
 
+def judge_transport(transport: Transport) -> Check:
+    """Who may read along on the way to the database, or pass for it."""
+    if not transport.elsewhere:
+        return Check("tls", Verdict.OK, "the database is on this host")
+    where = ", ".join(transport.elsewhere)
+    if transport.is_proven:
+        return Check("tls", Verdict.OK, f"{where} proves itself: sslmode=verify-full")
+    return Check(
+        "tls",
+        Verdict.WARNING,
+        f"{where} with sslmode={transport.tls}: anybody on the way there can pass for the database",
+        "add ?sslmode=verify-full&sslrootcert=FILE to database_url, FILE with the certificate that signed"
+        " the server's",
+    )
+
+
 async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
     """Disk, AES, decoders and helpful programs of this machine."""
     # The libraries take a second to import; a wrong address should be told at once.
+    from worker.archives.nursery import Nursery  # noqa: PLC0415
     from worker.archives.sevenzip_library import UNREADABLE  # noqa: PLC0415
     from worker.telegram.aes_backend import measure_aes_backend  # noqa: PLC0415
 
@@ -97,7 +119,10 @@ async def check_host(data_dir: Path, min_free_mib: int) -> list[Check]:
             f"{speed}: the slow path is in use",
             f"{_COMPILE}, then: make clean install",
         )
-    return [_check_disk(data_dir, min_free_mib), aes, judge_decoders(UNREADABLE), _check_tools()]
+    async with Nursery() as nursery:
+        confinement = await nursery.confinement()
+    parsers = [judge_confinement(confinement.kept), judge_tool(confinement.tool)]
+    return [_check_disk(data_dir, min_free_mib), aes, judge_decoders(UNREADABLE), *parsers]
 
 
 def judge_decoders(unreadable: Sequence[str]) -> Check:
@@ -125,6 +150,21 @@ def _check_disk(data_dir: Path, min_free_mib: int) -> Check:
     return Check("disk", Verdict.OK, detail)
 
 
-def _check_tools() -> Check:
-    found = [tool for tool in _TOOLS if shutil.which(tool)]
-    return Check("tools", Verdict.OK, ", ".join(found) if found else "none of unrar, 7z, bsdtar; not needed")
+def judge_confinement(kept: Sequence[str]) -> Check:
+    """What it means that a parser of archives keeps these of its rights."""
+    lacking = [each for each in EVERYTHING if each not in kept]
+    if not lacking:
+        return Check("parsers", Verdict.OK, f"held by the kernel: {', '.join(kept)}")
+    detail = f"held by the kernel: {', '.join(kept) or 'nothing'}; not in force: {', '.join(lacking)}"
+    remedy = "run the worker as a user of its own, on Linux 5.13 or later with Landlock and seccomp"
+    return Check("parsers", Verdict.WARNING, detail, remedy)
+
+
+def judge_tool(tool: str | None) -> Check:
+    """What it means that this program, or none, unpacks RAR."""
+    if tool is not None:
+        return Check("rar", Verdict.OK, f"packed members are opened by {tool}")
+    detail = (
+        "no unrar, 7zz, 7z or bsdtar that unpacks it: packed members are listed, but not checked or previewed"
+    )
+    return Check("rar", Verdict.OK, detail)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from worker.status.wording import duration, plain
+from worker.plain_text import plain
+from worker.status.wording import duration
 
 if TYPE_CHECKING:
     from worker.store.set_listing import ListedSet

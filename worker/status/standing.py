@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.plain_text import plain
 from worker.status.model import SyncState, Waiting
-from worker.status.wording import count_of, duration, plain
+from worker.status.wording import count_of, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

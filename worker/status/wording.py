@@ -32,10 +32,3 @@ def size(count: float) -> str:
 def count_of(number: int, noun: str) -> str:
     """``1 worker``, ``2 workers``, ``1,204 calls``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def plain(text: str) -> str:
-    """Names come from strangers: whatever would steer a terminal or turn the line around is replaced."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )

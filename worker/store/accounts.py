@@ -68,6 +68,13 @@ async def all_accounts(database: Database) -> list[Account]:
         return [Account(*row) for row in await connection.execute(query)]
 
 
+async def user_ids(database: Database) -> frozenset[int]:
+    """Who our accounts are at Telegram."""
+    async with database.reading() as connection:
+        query = text("SELECT telegram_user_id FROM accounts WHERE telegram_user_id IS NOT NULL")
+        return frozenset((await connection.execute(query)).scalars())
+
+
 async def ready_accounts(database: Database) -> list[Account]:
     """Accounts that could work now."""
     async with database.reading() as connection:

@@ -160,6 +160,13 @@ async def channel_ref(database: Database, account_id: int, channel_id: int) -> C
     return ChannelRef(row.telegram_id, row.access_hash)
 
 
+async def names_senders(database: Database, channel_id: int) -> bool:
+    """Whether messages there say who posted them: in a group they do, in a channel they are the channel's."""
+    async with database.reading() as connection:
+        query = text("SELECT kind <> 'channel' FROM channels WHERE id = :channel")
+        return bool((await connection.execute(query, {"channel": channel_id})).scalar_one())
+
+
 async def count_channels_of(database: Database, account_id: int) -> int:
     """How many channels this account is in."""
     async with database.reading() as connection:

@@ -50,11 +50,11 @@ async def begun_with(database: Database, set_id: int) -> Begun:
     return Begun(*row)
 
 
-async def still_open(database: Database, upload_id: int) -> bool:
-    """Whether this upload has not ended."""
+async def state_of(database: Database, upload_id: int) -> str:
+    """``open``, ``done`` if it was published after all, or ``abandoned``."""
     async with database.reading() as connection:
-        query = text("SELECT 1 FROM uploads WHERE id = :upload AND state = 'open'")
-        return (await connection.execute(query, {"upload": upload_id})).one_or_none() is not None
+        query = text("SELECT state FROM uploads WHERE id = :upload")
+        return str((await connection.execute(query, {"upload": upload_id})).scalar_one())
 
 
 async def could_look(database: Database, upload_id: int) -> list[int]:

@@ -154,10 +154,22 @@ async def insert_parts(connection: AsyncConnection, upload_id: int, parts: Itera
         await connection.execute(_INSERT_PART, values)
 
 
-async def mark_sending(database: Database, intent: Intent, ordinal: int) -> bool:
-    """From here on the fate of this part may be unknown; False if it was so before."""
+async def mark_sending(
+    database: Database, intent: Intent, ordinal: int, document_id: int | None = None
+) -> bool:
+    """From here on the fate of this part may be unknown; False if it was so before.
+
+    ``document_id`` is what its message will show, by which that is known from everybody else's.
+    """
     async with database.transaction("uploads.sending") as connection:
         await require_intent(connection, intent)
+        await connection.execute(
+            text("""
+                UPDATE upload_parts SET document_id = coalesce(:document, document_id)
+                WHERE upload_id = :upload AND ordinal = :ordinal
+            """),
+            {"upload": intent.upload_id, "ordinal": ordinal, "document": document_id},
+        )
         return await _change_state(connection, intent, ordinal, "planned", "sending")
 
 

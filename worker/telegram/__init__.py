@@ -1,7 +1,8 @@
 """The border to Telegram: a small typed gateway over the client library.
 
 Nothing above this package sees a class of the library. Every call has a deadline, every error is mapped to
-the classes in ``worker.errors``, and the library never retries by itself.
+the classes in ``worker.errors``, and the library never retries by itself. What arrives is bounded before
+it is read, and nothing lasting follows from what was not opened with our key.
 """
 
 import logging

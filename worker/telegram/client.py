@@ -13,7 +13,7 @@ from pyrogram.crypto import rsa
 from pyrogram.raw.all import layer
 
 from worker.errors import UserError
-from worker.telegram import aes_backend
+from worker.telegram import aes_backend, key_exchange, unpacking
 from worker.telegram.dialing import connection_class
 from worker.telegram.proxy import parse_proxy
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 aes_backend.install()
+unpacking.install()
+key_exchange.install()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyrogram import raw
-from pyrogram.session import Auth
 
 from worker import faults
 from worker.errors import (
@@ -25,13 +24,16 @@ from worker.telegram.client import FleetClient, Server
 from worker.telegram.depth import Depth
 from worker.telegram.envelope import Key
 from worker.telegram.failures import library_failure
+from worker.telegram.key_exchange import agree_on_key
 from worker.telegram.porter import Porter
 from worker.telegram.route import Route
 from worker.telegram.session import FleetSession
+from worker.telegram.streak import Streak
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from worker.telegram.doubts import KeyDoubts
     from worker.telegram.part_calls import PartCall
     from worker.telegram.storage import MemoryStorage
     from worker.telegram.tether import Tether
@@ -48,6 +50,8 @@ _ADDRESSES = {
     4: "149.154.167.91",
     5: "91.108.56.130",
 }
+# Connections that keep breaking for so many deadlines of a call are trouble that a person hears of.
+_DEADLINES_OF_TROUBLE = 4
 _TEST_ADDRESSES = {1: "149.154.175.10", 2: "149.154.167.40", 3: "149.154.175.117"}
 
 
@@ -71,8 +75,10 @@ class Connections:
         on_update: Callable[[], None],
         tether: Tether,
         bounds: TransferBounds,
+        doubts: KeyDoubts,
     ) -> None:
         self._tether = tether
+        self._doubts = doubts
         self._server = server
         self._storage = storage
         self._deadline = deadline
@@ -167,6 +173,8 @@ class Connections:
                 key=Key(key),
                 greeting=await self._client.greeting(),
                 tether=self._tether,
+                doubts=self._doubts,
+                streak=self._streak(),
                 salt=salt,
                 clock_offset=self._client.server_time - time.time(),
             )
@@ -202,8 +210,17 @@ class Connections:
 
     async def _start(self, dc_id: int, key: bytes, *, is_media: bool) -> FleetSession:
         host, port = self._address(dc_id)
+        streak = self._streak()
         session = FleetSession(
-            self._client, dc_id, host, port, key, self._server.test_servers, is_media=is_media
+            self._client,
+            dc_id,
+            host,
+            port,
+            key,
+            self._server.test_servers,
+            is_media=is_media,
+            doubts=self._doubts,
+            streak=streak,
         )
         session.tie(self._tether)
         try:
@@ -212,7 +229,9 @@ class Connections:
                 await session.is_started.wait()
         except TimeoutError:
             await session.stop()
-            what = "Telegram does not answer"
+            what = (
+                f"Telegram does not answer: {streak.reason}" if streak.count else "Telegram does not answer"
+            )
             if (pause := self._tether.wait_to_dial()) > 0:
                 what = f"Telegram takes no further connection from this host for {pause:.0f} s"
             raise session.broken or RetryableError(what) from None
@@ -230,9 +249,13 @@ class Connections:
         return session
 
     async def _agree_on_key(self, dc_id: int) -> bytes:
-        host, port = self._address(dc_id)
-        key: bytes = await Auth(self._client, dc_id, host, port, self._server.test_servers).create()
-        return key
+        test_servers = self._server.test_servers
+        return await agree_on_key(
+            self._client, dc_id, self._address(dc_id), test_servers, deadline=self._deadline
+        )
+
+    def _streak(self) -> Streak:
+        return Streak(_DEADLINES_OF_TROUBLE * self._deadline)
 
     def _address(self, dc_id: int) -> tuple[str, int]:
         if self._server.host is not None:

@@ -57,6 +57,8 @@ def to_message(message: Any) -> Message | None:
         topic_id=_topic_id(reply),
         is_protected=bool(message.noforwards),
         photo=to_photo(message.media),
+        sender_id=_sender_id(message),
+        is_edited=message.edit_date is not None,
     )
 
 
@@ -64,6 +66,20 @@ def _topic_id(reply: Any) -> int:
     if reply is None or not reply.forum_topic:
         return 0
     return int(reply.reply_to_top_id or reply.reply_to_msg_id or 0)
+
+
+def _sender_id(message: Any) -> int:
+    """Users and chats are numbered apart from each other: only a user's id may stand for a user."""
+    sender = message.from_id
+    if isinstance(sender, raw.types.PeerUser):
+        return int(sender.user_id)
+    # A channel's posts name nobody, and an administrator who stays anonymous posts in the group's name.
+    is_chats_own = sender is None or (
+        isinstance(sender, raw.types.PeerChannel)
+        and isinstance(message.peer_id, raw.types.PeerChannel)
+        and sender.channel_id == message.peer_id.channel_id
+    )
+    return 0 if is_chats_own else -1
 
 
 def _peer_id(peer: Any) -> int | None:

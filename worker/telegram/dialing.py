@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrogram.connection import Connection
 from pyrogram.connection.connection import transport_class_for
-from pyrogram.connection.transport import TCPAbridged
+from pyrogram.connection.transport import TCPAbridged, TCPIntermediatePadded
 from pyrogram.connection.transport.tcp.tcp import TCP
 
+from worker.telegram.framing import QuickAcks, abridged_packet, padded_packet
 from worker.telegram.tether import TetheredSocket
 
 if TYPE_CHECKING:
@@ -57,7 +58,24 @@ def connection_class(server: Server, tether: Tether) -> type[Any]:
 
 
 def _own_sockets(framing: type[Any], bind_address: str | None, may_send: Callable[[], None]) -> type[Any]:
+    next_packet = padded_packet if issubclass(framing, TCPIntermediatePadded) else abridged_packet
+
     class FleetTransport(framing):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self._quick_acks = QuickAcks()
+
+        async def recv(self, length: int = 0) -> bytes | None:  # noqa: ARG002 - the library's signature
+            return await next_packet(self._read, self._quick_acks)
+
+        async def _read(self, length: int) -> bytes | None:
+            # Below the library's framing, and above what hides the bytes on the way to a proxy.
+            data: bytes | None = await TCP.recv(self, length)
+            return data
+
+        async def _recv_from_socket(self, length: int) -> bytes | None:
+            return None if self.reader is None else await _exactly(self.reader, length)
+
         async def _connect_via_direct(
             self, destination: tuple[str, int], *, family: int | None = None
         ) -> None:
@@ -76,6 +94,21 @@ def _own_sockets(framing: type[Any], bind_address: str | None, may_send: Callabl
             self.reader, self.writer = await asyncio.open_connection(sock=dialed)
 
     return FleetTransport
+
+
+async def _exactly(reader: asyncio.StreamReader, length: int) -> bytes | None:
+    """So many bytes; None if the connection ended, or nothing came for too long."""
+    data = bytearray()
+    while len(data) < length:
+        try:
+            async with asyncio.timeout(TCP.TIMEOUT):
+                chunk = await reader.read(length - len(data))
+        except OSError:
+            return None
+        if not chunk:
+            return None
+        data += chunk
+    return bytes(data)
 
 
 async def _dial(destination: tuple[str, int], family: int, bind_address: str | None) -> TetheredSocket:

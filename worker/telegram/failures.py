@@ -47,6 +47,10 @@ class MigrateError(RetryableError):
         self.dc_id = dc_id
 
 
+class KeyDeniedError(RetryableError):
+    """The other end claims not to know our key, in the clear: nothing is concluded from it yet."""
+
+
 class ElsewhereError(FleetError):
     """The account belongs to another data centre: log in there."""
 
@@ -104,11 +108,12 @@ def _of_the_account(what: str, code: int, text: str) -> AccountUnusableError | N
 
 def library_failure(error: BaseException) -> FleetError:
     """What the client library raised by itself, as while it connects."""
-    if type(error).__name__ == "AuthKeyNotFound":
-        return AccountUnusableError(
-            "Telegram does not know this session", remedy="log the account in again: worker accounts login"
-        )
     code, text = getattr(error, "CODE", None), getattr(error, "ID", None)
     if isinstance(code, int) and isinstance(text, str):
         return failure("connect", code, text)
     return RetryableError(f"the connection to Telegram failed: {error!r}")
+
+
+def in_words(error: Exception) -> str:
+    """What happened, without what to do about it."""
+    return error.what if isinstance(error, FleetError) else str(error)

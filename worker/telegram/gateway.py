@@ -11,6 +11,8 @@ from worker.errors import OutcomeUnknownError, RetryableError, SourceGoneError
 from worker.telegram.connections import Connections, TransferBounds
 from worker.telegram.convert import sent_message, to_me, to_message
 from worker.telegram.dialogs import read_channels
+from worker.telegram.doubts import KeyDoubts
+from worker.telegram.fingerprints import HashService
 from worker.telegram.input_media import input_media
 from worker.telegram.permission import method_of
 from worker.telegram.storage import MemoryStorage, OtherKeys
@@ -46,14 +48,22 @@ class Gateway:
         on_update: Callable[[], None] = _nothing,
         tether: Tether = LOOSE,
         bounds: TransferBounds = _BOUNDS,
+        doubts: KeyDoubts | None = None,
     ) -> None:
         self._server = server
         self.permission = permission
+        self.hash_service = HashService()
         # Told the chat when a write leaves, which may be long after it was asked for.
         self.on_write: list[Callable[[int], None]] = []
         self._storage = MemoryStorage(dc_id=dc_id, auth_key=auth_key, other_keys=other_keys)
         self.connections = Connections(
-            server, self._storage, deadline=deadline, on_update=on_update, tether=tether, bounds=bounds
+            server,
+            self._storage,
+            deadline=deadline,
+            on_update=on_update,
+            tether=tether,
+            bounds=bounds,
+            doubts=doubts or KeyDoubts(),
         )
 
     def under(self, permission: Permission) -> Gateway:

@@ -21,6 +21,8 @@ TOGETHER = 4
 _PART_BYTES = 64 * 1024
 _HOLD_SECONDS = 0.1
 _KEPT_BUFFERS = 12
+# Each lies in a buffer for a part: they are opened before there are many.
+_MOST_SMALL = 16
 
 
 class Inbox:
@@ -43,6 +45,10 @@ class Inbox:
 
     @property
     def is_full(self) -> bool:
+        return self._fills_cipher or len(self._small) >= _MOST_SMALL
+
+    @property
+    def _fills_cipher(self) -> bool:
         return len(self._parts) >= TOGETHER
 
     def patience(self, now: float) -> float | None:
@@ -55,7 +61,7 @@ class Inbox:
         The parts come first. Behind a small packet they would not all be carried side by side.
         """
         packets: list[Packet] = []
-        if self.is_full or (self._parts and not (more and self.patience(now))):
+        if self._fills_cipher or (self._parts and not (more and self.patience(now))):
             packets, self._parts = self._parts, packets
         packets += self._small
         self._small = []

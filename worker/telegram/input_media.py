@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 
 from worker.domain.telegram import Document, UploadedFile
+from worker.telegram.convert import to_document
+
+if TYPE_CHECKING:
+    from worker.domain.telegram import ChannelRef
+    from worker.telegram.gateway import Gateway
+
+
+async def make_document(
+    gateway: Gateway, channel: ChannelRef, file: UploadedFile, mime_type: str
+) -> Document | None:
+    """Make the saved parts a document, which nobody sees before a message shows it.
+
+    None if the server answers with something else.
+    """
+    answer = await gateway.read(
+        raw.functions.messages.UploadMedia(
+            peer=raw.types.InputPeerChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash),
+            media=input_media(file, mime_type),
+        ),
+        channel,
+    )
+    return to_document(answer)
 
 
 def input_media(file: UploadedFile | Document, mime_type: str) -> Any:

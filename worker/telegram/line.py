@@ -6,12 +6,10 @@ back.
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
 import struct
 import time
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
@@ -20,7 +18,9 @@ from pyrogram.raw.core import GzipPacked, MsgContainer
 from worker.errors import FleetError, RetryableError
 from worker.telegram.envelope import INNER, OUTER, EnvelopeError
 from worker.telegram.failures import failure
+from worker.telegram.framing import FramingError, QuickAcks, checked_length
 from worker.telegram.part_calls import tl_bytes
+from worker.telegram.unpacking import MOST_MESSAGES, MalformedError, unzipped
 
 if TYPE_CHECKING:
     import socket
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 # A part with its envelope; a server that packs more into one packet is given a buffer for the occasion.
 PACKET_BYTES = MIB + 64 * 1024
-_LARGEST_PACKET = 1 << 24
 _SEND_BYTES = 512 * 1024 + 16 * 1024
 _INTERMEDIATE = b"\xee" * 4
 _FRAME = 4
 _BEFORE_BODY = _FRAME + OUTER + INNER
-_ACKS_AT_ONCE = 8
+_ACKS_AT_ONCE, _MOST_ACKS = 8, 1024
 # A packet of this size or more is payload: its bytes are a sign of life of the transfer itself.
 _PAYLOAD = 4096
 _MESSAGE = struct.Struct("<qii")
 _RESULT = struct.Struct("<Iq")
+_CORRECTION = struct.Struct("<Iqii")
 _WRONG_CLOCK = (16, 17)
 _SECONDS_AHEAD, _SECONDS_BEHIND = 30, 300
 
@@ -52,12 +52,18 @@ class LineLostError(RetryableError):
     """The connection broke; what was under way on it may be asked for again elsewhere."""
 
 
+class NoAnswerError(LineLostError):
+    """Nothing moved on the connection for as long as a call may take."""
+
+
 class Line:
     """A socket that is never waited for, and the MTProto session on it."""
 
     def __init__(self, route: Route, connection: socket.socket, now: float) -> None:
         self.route, self.connection = route, connection
         self.is_connected = False
+        # Why nothing more should be done with it.
+        self.doomed: LineLostError | None = None
         self.is_greeted = False
         self.under_way: dict[int, Request] = {}
         self.moved_at = self.used_at = now
@@ -74,6 +80,7 @@ class Line:
         self._packet: bytearray | None = None
         self._head = bytearray(_FRAME)
         self._filled, self._length = 0, 0
+        self._quick_acks = QuickAcks()
 
     @property
     def is_idle(self) -> bool:
@@ -110,7 +117,7 @@ class Line:
 
     def _due(self, now: float) -> Iterable[bytes]:
         if self._acks:
-            acks, self._acks = self._acks, []
+            acks, self._acks = self._acks[:_MOST_ACKS], self._acks[_MOST_ACKS:]
             yield bytes(raw.types.MsgsAck(msg_ids=acks).write())
         if now - self._pinged_at >= self._ping_seconds:
             self._pinged_at = now
@@ -151,7 +158,15 @@ class Line:
         if self._packet is None:
             if not self._read_into(memoryview(self._head), _FRAME):
                 return None
-            self._begin(buffers)
+            length = int.from_bytes(self._head, "little")
+            try:
+                if length >> 31:
+                    # The loop goes on with the next line first: this one may carry thousands of them.
+                    self._quick_acks.dropped()
+                    return None
+                self._begin(checked_length(length), buffers)
+            except FramingError as error:
+                raise LineLostError(str(error)) from error
         packet = self._packet
         assert packet is not None
         whole = self._read_into(memoryview(packet), self._length)
@@ -162,10 +177,8 @@ class Line:
         self._packet = None
         return packet, self._length
 
-    def _begin(self, buffers: list[bytearray]) -> None:
-        self._length = int.from_bytes(self._head, "little")
-        if not 0 < self._length <= _LARGEST_PACKET:
-            raise LineLostError(f"a packet of {self._length} bytes was announced")
+    def _begin(self, length: int, buffers: list[bytearray]) -> None:
+        self._length = length
         if self._length > PACKET_BYTES:
             self._packet = bytearray(self._length)
         else:
@@ -191,13 +204,11 @@ class Line:
             raise EnvelopeError("the message is too old, or from the future")
         if kind != MsgContainer.ID:
             return self._message(message_id, sequence, body, now)
-        answered, at = [], 8
-        for _ in range(int.from_bytes(body[4:8], "little")):
-            message_id, sequence, length = _MESSAGE.unpack_from(body, at)
-            at += _MESSAGE.size
-            answered += self._message(message_id, sequence, body[at : at + length], now)
-            at += length
-        return answered
+        # All of it is looked at before any of it counts: an answer must not be lost with what follows it.
+        messages = _contained(body)
+        if len({number for number, _, _ in messages} - self._seen) < len(messages):
+            raise EnvelopeError("a message came twice")
+        return [each for message in messages for each in self._message(*message, now)]
 
     def _message(self, message_id: int, sequence: int, body: memoryview, now: float) -> list[Answered]:
         if message_id in self._seen:
@@ -219,6 +230,8 @@ class Line:
             self._seen = set(sorted(self._seen)[-1000:])
 
     def _result(self, body: memoryview, now: float) -> list[Answered]:
+        if len(body) < _RESULT.size:
+            return []
         _, answered = _RESULT.unpack_from(body)
         request = self.under_way.pop(answered, None)
         if request is None:
@@ -228,7 +241,7 @@ class Line:
         answer = body[_RESULT.size :]
         try:
             if int.from_bytes(answer[:4], "little") == GzipPacked.ID:
-                answer = memoryview(gzip.decompress(tl_bytes(answer, 4)))
+                answer = memoryview(unzipped(tl_bytes(answer, 4)))
             if int.from_bytes(answer[:4], "little") == raw.types.RpcError.ID:
                 code = int.from_bytes(answer[4:8], "little", signed=True)
                 text = bytes(tl_bytes(answer, 8)).decode(errors="replace")
@@ -236,20 +249,24 @@ class Line:
             return [(request, None if request.is_cancelled else request.call.read(answer), None)]
         except (FleetError, OSError) as error:
             return [(request, None, error)]
-        except (EOFError, zlib.error) as error:
-            told = RetryableError(f"{request.call.method}: the answer cannot be unpacked: {error}")
+        except (MalformedError, struct.error, LookupError, ValueError) as error:
+            told = RetryableError(f"{request.call.method}: the answer cannot be read: {error}")
             return [(request, None, told)]
 
     def _corrected(self, kind: int, message_id: int, body: memoryview) -> list[Answered]:
         """The server says why it refused a message unread; the message may be sent once more."""
-        refused, _, code = struct.unpack_from("<qii", body, 4)
+        if len(body) < _CORRECTION.size + (8 if kind == raw.types.BadServerSalt.ID else 0):
+            return []
+        _, refused, _, code = _CORRECTION.unpack_from(body)
         if kind == raw.types.BadServerSalt.ID:
             self.route.salt = int.from_bytes(body[20:28], "little", signed=True)
         elif code in _WRONG_CLOCK:
             self.route.clock_offset = message_id / 2**32 - time.time()
             self._last_id = 0
         else:
-            raise LineLostError(f"the server refused a message with code {code}")
+            # Not raised: other messages of the same packet may hold answers.
+            self.doomed = LineLostError(f"the server refused a message with code {code}")
+            return []
         request = self.under_way.pop(refused, None)
         if request is not None:
             if request.corrections >= 3:
@@ -258,3 +275,20 @@ class Line:
             request.corrections += 1
             self.route.pending.appendleft(request)
         return []
+
+
+def _contained(body: memoryview) -> list[tuple[int, int, memoryview]]:
+    """Id, number and body of each message in a container."""
+    count, at, messages = int.from_bytes(body[4:8], "little"), 8, []
+    if count > MOST_MESSAGES:
+        raise MalformedError(f"a container of {count} messages")
+    for _ in range(count):
+        start = at + _MESSAGE.size
+        if start > len(body):
+            raise MalformedError("a container ends before its messages do")
+        message_id, sequence, length = _MESSAGE.unpack_from(body, at)
+        at = start + length
+        if length < 0 or at > len(body):
+            raise MalformedError(f"a message of {length} bytes in a container that ends before")
+        messages.append((message_id, sequence, body[start:at]))
+    return messages

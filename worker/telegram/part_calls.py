@@ -27,6 +27,8 @@ _VECTOR_ID = 0x1CB5C415
 _VECTOR = struct.Struct("<Ii")
 # Constructor, offset, length, and a byte string of 32 with its head and padding.
 _HASH = struct.Struct("<IqiB32s3x")
+# Of a whole mebibyte there are eight.
+_MOST_HASHES = 4096
 # Constructor, type and time stand before the bytes of a file chunk.
 _FILE_HEAD = 12
 
@@ -191,7 +193,8 @@ class ReadHashes:
 
     def read(self, answer: memoryview) -> list[RangeHash]:
         kind, count = _VECTOR.unpack_from(answer)
-        if kind != _VECTOR_ID or len(answer) < _VECTOR.size + count * _HASH.size:
+        is_list = kind == _VECTOR_ID and 0 <= count <= _MOST_HASHES
+        if not is_list or len(answer) < _VECTOR.size + count * _HASH.size:
             raise RetryableError(f"{self.method}: answered with {kind:#x}, which is no list of hashes")
         found = _HASH.iter_unpack(answer[_VECTOR.size : _VECTOR.size + count * _HASH.size])
         return [RangeHash(offset, length, digest) for _, offset, length, _, digest in found]

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from worker.errors import (
     AccountUnusableError,
-    DiskTroubleError,
     FleetError,
     LeaseLostError,
-    NotBeforeError,
     RetryableError,
 )
 from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError, open_all, seal_all
+from worker.telegram.failures import in_words
 from worker.telegram.inbox import TOGETHER, Inbox
-from worker.telegram.line import Line, LineLostError
+from worker.telegram.line import Line, LineLostError, NoAnswerError
 from worker.telegram.route import Request, Route
-from worker.telegram.verifying import resolve, verified
+from worker.telegram.verifying import learned, resolve, verified
 
 if TYPE_CHECKING:
     from worker.telegram.line import Answered
@@ -153,9 +152,12 @@ class Porter:
         """Open the lines that are wanted, drop those that are stuck or of no use, give up on what waits."""
         for line in list(route.lines):
             if line.under_way and now - line.moved_at > self._deadline:
-                self._drop(line, LineLostError(f"no answer within {self._deadline:.0f} s"))
+                self._drop(line, NoAnswerError(f"no answer within {self._deadline:.0f} s"))
             elif not line.under_way and not route.pending and now - line.used_at > _IDLE_SECONDS:
                 self._drop(line, LineLostError("not needed"), again=False)
+        # The first request after the pause finds out whether the trouble lasts.
+        if route.pending and now < route.open_at and (trouble := route.trouble) is not None:
+            self._refuse(route, trouble)
         wanted = min(route.wanted, route.most, route.outstanding)
         while self._end is None and len(route.lines) < wanted and route.may_open(now):
             self._connect(route, now)
@@ -171,7 +173,8 @@ class Porter:
         except LeaseLostError as error:
             self._end = error
         except OSError as error:
-            log.info("line.failed", dc=route.dc_id, reason=str(error), again_in=route.pause(now))
+            why = in_words(error)
+            log.info("line.failed", dc=route.dc_id, reason=why, again_in=route.pause(now, why))
         else:
             self._selector.register(line.connection, selectors.EVENT_READ | selectors.EVENT_WRITE, line)
 
@@ -218,12 +221,18 @@ class Porter:
                     return
 
     def _readable(self, line: Line) -> None:
-        with contextlib.suppress(BlockingIOError):
-            now = time.monotonic()
+        now = time.monotonic()
+        try:
             while (packet := line.receive(self._inbox.buffers, now)) is not None:
                 self._inbox.put(line, *packet, now)
                 if self._inbox.is_full:
                     self._open(now)
+        except BlockingIOError:
+            return
+        except (LineLostError, OSError):
+            # What came before the end may say why it ended.
+            self._open(now)
+            raise
 
     def _open(self, now: float) -> None:
         """Decrypt the packets that are due side by side, and do what they say."""
@@ -246,27 +255,19 @@ class Porter:
                     continue
                 try:
                     answered.append((line.route, line.handle(packet, digest, now)))
+                    if line.doomed is not None:
+                        self._drop(line, line.doomed)
                 except (EnvelopeError, LineLostError) as error:
                     self._drop(line, error)
             in_order = verified([answer for _, answers in answered for answer in answers])
             for route, answers in answered:
-                self._learn(route, [next(in_order) for _ in answers])
+                self._answered += learned(route, [next(in_order) for _ in answers])
         except Exception:
             # They are no longer under way, so nobody else tells those who wait. Nobody is told twice.
             told = RetryableError("the packets could not be read")
             self._answered += [(request, None, told) for _, answers in answered for request, _, _ in answers]
             raise
         self._inbox.give_back(packets)
-
-    def _learn(self, route: Route, answered: list[Answered]) -> None:
-        """An answer proves that the route works. A flood wait stops what has not left yet, too."""
-        route.failures = 0
-        self._answered += answered
-        for refused, _, error in answered:
-            is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskTroubleError)
-            if is_flood and "PREMIUM" not in str(error):
-                told = RetryableError(f"{refused.call.method}: held back by a flood wait")
-                self._answered += [(each, None, told) for each in route.take_back(refused.call.method)]
 
     def _lines(self) -> list[Line]:
         return [line for route in self._routes for line in route.lines]
@@ -284,12 +285,11 @@ class Porter:
         if isinstance(error, AccountUnusableError):
             self._refuse(route, error)
         if again:
-            pause = route.pause(time.monotonic())
-            log.info("line.lost", dc=route.dc_id, reason=str(error), again_in=pause)
+            why = in_words(error)
+            log.info("line.lost", dc=route.dc_id, reason=why, again_in=route.pause(time.monotonic(), why))
 
     def _refuse(self, route: Route, error: Exception) -> None:
-        while route.pending:
-            self._answered.append((route.pending.popleft(), None, error))
+        self._answered += [(request, None, error) for request in route.take_back()]
 
     def _report(self) -> None:
         """Tell those who wait, all in one wake-up of their loop."""

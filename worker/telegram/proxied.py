@@ -19,14 +19,15 @@ from python_socks import ProxyError, ProxyType
 from python_socks.sync import Proxy as Dialer
 
 from worker.errors import FleetError
+from worker.log import get_logger
+from worker.telegram.framing import FramingError, QuickAcks, checked_length, unpadded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+log = get_logger(__name__)
 _SECONDS = 10.0
 _CHUNK = 256 * 1024
-# Between the lengths that the envelope of a message may have lies padding.
-_HEAD, _BLOCK, _ERROR = 24, 16, 4
 _TAGS = {False: b"\xee" * 4, True: b"\xdd" * 4}
 # What a hidden stream must not begin with: other framings, and words that proxies take for something else.
 _TAKEN = (b"\xef", b"HEAD", b"POST", b"GET ", b"OPTI", b"\xee" * 4, b"\xdd" * 4, b"\x16\x03\x01\x02")
@@ -64,7 +65,10 @@ class _Tunnel:
 
     def _until_the_end(self, pump: Callable[[], None]) -> None:
         with contextlib.suppress(OSError, FleetError):
-            pump()
+            try:
+                pump()
+            except FramingError as error:
+                log.info("proxy.refused", reason=str(error))
         for end in (self._here, self._far):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -80,16 +84,15 @@ class _Tunnel:
             self._say(self._hide.update(data))
 
     def _inward(self) -> None:
+        acks = QuickAcks()
         while True:
             length = int.from_bytes(self._show.update(_exactly(self._far, 4)), "little")
-            packet = self._show.update(_exactly(self._far, length))
+            if length >> 31:
+                acks.dropped()
+                continue
+            packet = self._show.update(_exactly(self._far, checked_length(length)))
             packet = packet[: unpadded(length)]
             self._here.sendall(len(packet).to_bytes(4, "little") + packet)
-
-
-def unpadded(length: int) -> int:
-    """How long a packet of this length is without what was added to hide its length."""
-    return length - (length - _HEAD) % _BLOCK if length >= _HEAD else min(length, _ERROR)
 
 
 def hidden_header(secret: bytes, tag: bytes, dc_id: int) -> tuple[bytes, CipherContext, CipherContext]:

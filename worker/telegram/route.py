@@ -8,21 +8,21 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import AccountUnusableError
+from worker.errors import BrokenLineError
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.proxied import dial_through
+from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 
 if TYPE_CHECKING:
     import asyncio
 
+    from worker.telegram.doubts import KeyDoubts
     from worker.telegram.envelope import Key
     from worker.telegram.part_calls import PartCall
+    from worker.telegram.streak import Streak
     from worker.telegram.tether import Tether
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
-_KEY_UNKNOWN, _TOO_MANY_CONNECTIONS = -404, -429
-# Where the pauses between connections go on from when the server has had enough of them.
-_CROWDED = 6
+_KEY_UNKNOWN = -404
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +55,8 @@ class Route:
     # What stands before the first queries of a session: invokeWithLayer and initConnection.
     greeting: bytes
     tether: Tether
+    doubts: KeyDoubts
+    streak: Streak
     salt: int = 0
     clock_offset: float = 0.0
     wanted: int = 1
@@ -62,7 +64,6 @@ class Route:
     per_line: int = 4
     pending: deque[Request] = field(default_factory=deque)
     lines: list[Line] = field(default_factory=list)
-    failures: int = 0
     open_at: float = 0.0
 
     @property
@@ -89,9 +90,9 @@ class Route:
         ]
         return sorted(idle, key=lambda one: len(one[0].under_way))
 
-    def take_back(self, method: str) -> list[Request]:
-        """The requests for this method that have not left; they will not."""
-        taken = [request for request in list(self.pending) if request.call.method == method]
+    def take_back(self, method: str | None = None) -> list[Request]:
+        """The requests that have not left, of this method if one is named; they will not."""
+        taken = [request for request in list(self.pending) if method in (None, request.call.method)]
         for request in taken:
             self.pending.remove(request)
         return taken
@@ -135,27 +136,35 @@ class Route:
         self.lines.append(line)
         return line
 
-    def pause(self, now: float) -> float:
+    def pause(self, now: float, reason: str) -> float:
         """A line was lost, or could not be opened: wait before the next, longer each time.
 
         Lines that are lost together are lost once.
         """
         if now >= self.open_at:
-            self.failures += 1
-        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (self.failures - 1))
-        self.open_at = max(self.open_at, now + seconds)
+            self.streak.lost(reason)
+        self.open_at = max(self.open_at, now + self.streak.pause)
         return self.open_at - now
 
+    @property
+    def trouble(self) -> BrokenLineError | None:
+        """What to tell those who wait, if asking again at once has no point."""
+        if (trouble := self.streak.trouble) is None:
+            return None
+        what = f"the connection for files to data centre {self.dc_id} {trouble}"
+        return BrokenLineError(what, remedy=LOOK_AT_THE_WAY)
+
+    def proven(self) -> None:
+        """A packet came that only the server can have made."""
+        self.doubts.proven(self.key.key_id)
+
     def refused(self, code: int) -> Exception:
-        """What a transport error means: a packet of four bytes in the place of an answer."""
+        """What a transport error means: a packet of four bytes in the clear, in the place of an answer."""
         if code == _KEY_UNKNOWN:
-            return AccountUnusableError(
-                "Telegram does not know this session",
-                remedy="log the account in again: worker accounts login",
-            )
-        if code == _TOO_MANY_CONNECTIONS:
+            return self.doubts.denied(self.key.key_id)
+        if code == TOO_MANY_CONNECTIONS:
             # Fewer lines are better than none.
             self.most = max(1, len(self.lines) - 1)
-            self.failures = max(self.failures, _CROWDED)
+            self.streak.crowded()
             self.tether.crowded()
-        return LineLostError(f"the server refused the connection with {code}")
+        return LineLostError(f"the server refused it with {code}")

@@ -1,29 +1,43 @@
 """One MTProto session, with calls that are made once and end by their deadline.
 
 The library's own ``invoke`` sleeps through flood waits and repeats failed calls; a write that is repeated
-blindly may be applied twice. Here a call is sent once, and what became of it is told exactly.
+blindly may be applied twice. Here a call is sent once, and what became of it is told exactly. What arrives
+is not trusted before its envelope is opened, and no more is taken in than is worked through.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrogram import raw
 from pyrogram.crypto import mtproto
 from pyrogram.errors import RPCError
 from pyrogram.session import Session
-from pyrogram.session.session import Result, TransportError
+from pyrogram.session.session import Result, SessionState
 
 from worker import faults
-from worker.errors import FleetError, OutcomeUnknownError, RefusedError, RetryableError
+from worker.errors import FleetError, OutcomeUnknownError, RefusedError, RetryableError, UnreachableError
+from worker.log import get_logger
+from worker.telegram.envelope import EnvelopeError
 from worker.telegram.failures import failure, library_failure
+from worker.telegram.framing import FramingError
+from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 from worker.telegram.tether import LOOSE, Tether
 
+if TYPE_CHECKING:
+    from worker.telegram.doubts import KeyDoubts
+    from worker.telegram.streak import Streak
+
+log = get_logger(__name__)
 # Salts and clocks are corrected by the answer; a server that keeps refusing is not worth more tries.
 _CORRECTIONS = 3
 # A call that has not left by then has certainly not been applied; shorter than any call's deadline.
 _START_SECONDS = 4.0
+# Packets that are opened or acted on at a time; the rest waits in the socket.
+_PACKETS_AT_ONCE = 16
+# A packet of four bytes is an error of the transport itself.
+_TRANSPORT_ERROR, _KEY_UNKNOWN = 4, -404
 
 
 class FleetSession(Session):
@@ -37,22 +51,48 @@ class FleetSession(Session):
     broken: FleetError | None = None
     _was_started = False
 
+    def __init__(self, *args: Any, doubts: KeyDoubts, streak: Streak, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._doubts, self._streak = doubts, streak
+        self._room = asyncio.Semaphore(_PACKETS_AT_ONCE)
+        self._reconnecting: asyncio.Task[None] | None = None
+
     def tie(self, tether: Tether) -> None:
         """Let the server close this session's connection soon after it hears nothing more of us."""
         self.tether = tether
         self.PING_INTERVAL = tether.disconnect_after / 3
 
     async def start(self) -> None:
+        # After a loss the next connection waits a little, longer each time.
+        await asyncio.sleep(self._streak.pause)
+        if self._must_stay_stopped:
+            return
         self.tether.may_send()
         self._raise_if_broken()
+        losses = self._streak.count
         await super().start()
         # The library takes a refusal for a failure of the line: it says nothing and connects again.
         self._raise_if_broken()
+        if not self.is_started.is_set():
+            if self._streak.count == losses:
+                self._streak.lost("the server could not be reached")
+            return
         self._was_started = True
+        self._streak.began()
+        if self.recv_task is not None and self.recv_task.done():
+            # Lost between the answer to the greeting and here, where nothing connects again by itself.
+            self._lose("it was closed at once")
 
     def _raise_if_broken(self) -> None:
         if self.broken is not None:
             raise self.broken
+
+    def _raise_if_unreachable(self) -> None:
+        if self.is_started.is_set() and not self._streak.flaps:
+            # After an outage this connection may well be the one that lasts.
+            return
+        if (trouble := self._streak.trouble) is not None:
+            raise UnreachableError(f"the connection to Telegram {trouble}", remedy=LOOK_AT_THE_WAY)
 
     async def send(self, data: Any, wait_response: bool = True, timeout: float = Session.WAIT_TIMEOUT) -> Any:
         """The library's own messages. Every ping, the very first one too, says when to hang up."""
@@ -79,10 +119,58 @@ class FleetSession(Session):
             await self.client.handle_updates(None)
 
     async def recv_worker(self) -> None:
+        """Take in packets, as many at a time as there is room for, until the connection is lost."""
+        while True:
+            try:
+                packet = await self.connection.recv()
+            except FramingError as error:
+                self._lose(str(error))
+                return
+            if packet is None:
+                self._lose("it was closed, or nothing came for too long")
+                return
+            if len(packet) == _TRANSPORT_ERROR:
+                self._refused(int.from_bytes(packet, "little", signed=True))
+                return
+            await self._room.acquire()
+            self._create_tracked_task(self.handle_packet(packet)).add_done_callback(self._make_room)
+
+    def _make_room(self, _: Any) -> None:
+        self._room.release()
+
+    async def handle_packet(self, packet: bytes) -> None:
         try:
-            await super().recv_worker()
-        except TransportError as error:
-            self._break(library_failure(error))
+            await super().handle_packet(packet)
+        except EnvelopeError as error:
+            self._lose(f"a packet was not the server's: {error}")
+            return
+        # Only the server has the key that this packet was opened with.
+        self._doubts.proven(self.auth_key_id)
+
+    def _refused(self, code: int) -> None:
+        """A transport error. It came in the clear: nothing proves who said it."""
+        if code != _KEY_UNKNOWN:
+            if code == TOO_MANY_CONNECTIONS:
+                self._streak.crowded()
+            self._lose(f"the server refused it with {code}")
+            return
+        denied = self._doubts.denied(self.auth_key_id)
+        if not (isinstance(denied, RetryableError) and self._was_started):
+            # A session that never worked is given up; the next try is another session.
+            self.broken = denied
+        self._lose(denied.what)
+
+    def _lose(self, reason: str) -> None:
+        """This connection is of no use any more. Make another, unless that is under way."""
+        if self.state in (SessionState.STARTING, SessionState.STARTED):
+            self._streak.lost(reason)
+            log.info("connection.lost", dc=self.dc_id, reason=reason)
+        was_started = self.is_started.is_set()
+        # From here on callers wait for the next connection.
+        self.is_started.clear()
+        self._wake_callers()
+        if was_started and self.broken is None and not self._must_stay_stopped:
+            self._reconnecting = asyncio.create_task(self.restart())
 
     def _break(self, error: FleetError) -> None:
         if not isinstance(error, RetryableError):
@@ -122,9 +210,11 @@ class FleetSession(Session):
 
     async def _exchange(self, method: str, query: Any, *, visible: bool) -> Any:
         self._raise_if_broken()
+        self._raise_if_unreachable()
         try:
             await asyncio.wait_for(self.is_started.wait(), _START_SECONDS)
         except TimeoutError:
+            self._raise_if_unreachable()
             raise self.broken or RetryableError(f"{method}: not connected to Telegram") from None
         message = await self.msg_factory.create(query)
         result = self.results[message.msg_id] = Result()

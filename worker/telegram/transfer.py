@@ -97,7 +97,10 @@ class Download:
             parts("upload.getFileHashes", depth.narrow) as hash_permission,
         ):
             prints = Fingerprints(
-                lambda offset: hash_permission.part(lambda: self._hashes(offset)), missing, unit=DOWN_BYTES
+                lambda offset: hash_permission.part(lambda: self._hashes(offset)),
+                missing,
+                unit=DOWN_BYTES,
+                service=self._gateway.hash_service,
             )
             try:
                 most = max(_FEWEST_UNDER_WAY, int(_REPEATED_SHARE * located.document.size) // DOWN_BYTES)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.cipher.range_hashes import sha256_each
+from worker.errors import DiskTroubleError, NotBeforeError, RetryableError
 from worker.telegram.part_calls import Unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from worker.telegram.line import Answered
+    from worker.telegram.route import Route
 
 
 def verified(answers: Sequence[Answered]) -> Iterator[Answered]:
@@ -27,6 +29,24 @@ def verified(answers: Sequence[Answered]) -> Iterator[Answered]:
             yield request, result.call.settle(result.data, [next(digests) for _ in own]), None
         except Exception as refused:  # noqa: BLE001 - whoever waits for these bytes is told, whatever it is
             yield request, None, refused
+
+
+def learned(route: Route, answered: list[Answered]) -> list[Answered]:
+    """What to tell those who wait, once the route has learned from what came over it.
+
+    A flood wait stops what has not left yet, too.
+    """
+    # A packet that was opened is the server's, and an answer proves that the route works.
+    route.proven()
+    if answered:
+        route.streak.ended()
+    told = list(answered)
+    for refused, _, error in answered:
+        is_flood = isinstance(error, NotBeforeError) and not isinstance(error, DiskTroubleError)
+        if is_flood and "PREMIUM" not in str(error):
+            held = RetryableError(f"{refused.call.method}: held back by a flood wait")
+            told += [(each, None, held) for each in route.take_back(refused.call.method)]
+    return told
 
 
 def resolve(answered: list[Answered]) -> None:

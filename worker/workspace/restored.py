@@ -1,8 +1,8 @@
 """Writing the files of a package into a folder: all of them, checked, or none.
 
-The bytes go to a hidden folder beside their place first. What is in it after an interruption is read again
-and gone on from; the files get their names only when the whole content has the right hash, and never in the
-place of a file that is there already.
+The bytes go to a hidden folder of our own beside their place first. What is in it after an interruption is
+read again and gone on from; the files get their names only when the whole content has the right hash, and
+never in the place of a file that is there already.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 from typing import TYPE_CHECKING, BinaryIO
 
 from worker import faults
 from worker.domain.clean_name import clean_file_name
 from worker.errors import FleetError, UserError
+from worker.workspace.own_folder import OwnFolder
 from worker.workspace.set_hash import SetHash
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from worker.domain.package_content import PackageContent
 
 _BLOCK = 1024 * 1024
+_LOCK = "lock"
 
 
 def target_names(names: Sequence[str]) -> list[str]:
@@ -48,10 +49,11 @@ class RestoredFiles:
 
     def __init__(self, content: PackageContent, folder: Path) -> None:
         self._content = content
-        self._aside = folder / f".fetch-{content.content_hash.hex()[:16]}"
-        names = target_names([file.name for file in content.files])
-        self.targets = [folder / name for name in names]
-        self._pieces = [self._aside / f"{index:05d}" for index in range(len(names))]
+        self._folder = folder
+        self._name = f".fetch-{content.content_hash.hex()[:16]}"
+        self._names = target_names([file.name for file in content.files])
+        self.targets = [folder / name for name in self._names]
+        self._pieces = [f"{index:05d}" for index in range(len(self._names))]
         self._hash = SetHash()
         self._hashes: list[bytes] = []
         self._file: BinaryIO | None = None
@@ -62,41 +64,49 @@ class RestoredFiles:
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Be the only one who writes this package there; find out what is there of it."""
-        self._refuse_to_overwrite()
         try:
-            with faults.around("restored.folder"):
-                self._aside.mkdir(parents=True, exist_ok=True)
-            lock = (self._aside / "lock").open("wb")
+            self._aside = OwnFolder.make(self._folder, self._name)
+            lock = os.fdopen(self._aside.open(_LOCK, os.O_WRONLY | os.O_CREAT), "wb")
         except OSError as error:
-            raise _no_place(error, self._aside.parent) from error
-        with lock:
+            raise _no_place(error, self._folder) from error
+        with contextlib.closing(self._aside), lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                what = f"another command is fetching this package into {self._aside.parent}"
+                what = f"another command is fetching this package into {self._folder}"
                 raise UserError(what, remedy="wait for it") from None
-            self._take_stock()
             try:
+                self._refuse_to_overwrite()
+                self._take_stock()
                 yield
             finally:
                 self._hash.close()
                 self._settle()
-                if not self.position:
+                if not any(self._has(piece) for piece in self._pieces):
                     # Nothing to go on from.
                     self._discard()
 
+    def _has(self, piece: str) -> int:
+        """How many bytes of a file are there."""
+        found = self._aside.found(piece)
+        return 0 if found is None else found.st_size
+
     def _refuse_to_overwrite(self) -> None:
-        for target, piece in zip(self.targets, self._pieces, strict=True):
-            # A kill while the files got their names leaves them linked twice: that one is ours.
-            if os.path.lexists(target) and not (piece.exists() and target.samefile(piece)):
+        for target, name, piece in zip(self.targets, self._names, self._pieces, strict=True):
+            if self._aside.beside(name) is not None and not self._is_placed(name, piece):
                 raise UserError(f"{target} is there already", remedy="move it away, or give another folder")
+
+    def _is_placed(self, name: str, piece: str) -> bool:
+        """Whether a kill while the files got their names has left this one with both."""
+        target, found = self._aside.beside(name), self._aside.found(piece)
+        return target is not None and found is not None and os.path.samestat(target, found)
 
     def _take_stock(self) -> None:
         """Read what an earlier command wrote, up to the first file that is not whole."""
         for index, (piece, file) in enumerate(zip(self._pieces, self._content.files, strict=True)):
-            have = min(piece.stat().st_size, file.size) if piece.exists() else 0
+            have = min(self._has(piece), file.size)
             if have:
-                with piece.open("rb") as stream:
+                with os.fdopen(self._aside.open(piece, os.O_RDONLY), "rb") as stream:
                     while have and (data := stream.read(min(_BLOCK, have))):
                         self._count(index, data)
                         have -= len(data)
@@ -109,7 +119,8 @@ class RestoredFiles:
         self._settle()
         kept = self.position - sum(file.size for file in self._content.files[:index])
         with faults.around("restored.open"):
-            self._file = self._pieces[index].open("r+b" if kept else "wb")
+            piece = self._aside.open(self._pieces[index], os.O_RDWR | os.O_CREAT)
+            self._file = os.fdopen(piece, "r+b")
             self._file.truncate(kept)
             self._file.seek(kept)
         self._current, self._room = index, self._content.files[index].size - kept
@@ -123,8 +134,7 @@ class RestoredFiles:
             self._file.close()
 
     def _discard(self) -> None:
-        with faults.around("restored.discard"):
-            shutil.rmtree(self._aside, ignore_errors=True)
+        self._aside.remove()
 
     def _count(self, index: int, data: bytes) -> None:
         self._end_files(index)
@@ -150,7 +160,7 @@ class RestoredFiles:
                 with faults.around("restored.write"):
                     self._file.write(piece)
             except OSError as error:
-                raise _no_place(error, self._aside.parent) from error
+                raise _no_place(error, self._folder) from error
             self._count(self._current, piece)
             self._room -= len(piece)
             view = view[len(piece) :]
@@ -172,17 +182,15 @@ class RestoredFiles:
         return [digest.hex() for digest in self._hashes]
 
     def _place(self) -> None:
-        for piece, target in zip(self._pieces, self.targets, strict=True):
-            if target.exists():
-                if target.samefile(piece):
-                    continue
-                raise UserError(f"{target} has appeared meanwhile", remedy="move it away and run this again")
-            with faults.around("restored.place"):
-                try:
-                    target.hardlink_to(piece)
-                except (OSError, NotImplementedError):
-                    # No such thing on this file system; the check above is the best there is then.
-                    piece.rename(target)
+        for piece, name, target in zip(self._pieces, self._names, self.targets, strict=True):
+            if self._is_placed(name, piece):
+                continue
+            try:
+                self._aside.place(piece, name)
+            except FileExistsError:
+                raise UserError(
+                    f"{target} has appeared meanwhile", remedy="move it away and run this again"
+                ) from None
         self._discard()
 
 

@@ -187,9 +187,9 @@ async def test_p13_a_header_that_wants_all_memory_is_cut_off_and_marked(nursery)
 async def test_a_confined_process_can_open_no_file_and_no_socket():
     script = (
         "import socket\n"
-        "from worker.archives.child import confine\n"
+        "from worker.archives.confinement import confine_parser\n"
         "from worker.domain.listing import Limits\n"
-        "confine(Limits())\n"
+        "confine_parser(Limits())\n"
         "for attempt in (lambda: open('/etc/hostname'), lambda: open('written', 'w'), socket.socket):\n"
         "    try:\n"
         "        attempt()\n"
@@ -198,17 +198,16 @@ async def test_a_confined_process_can_open_no_file_and_no_socket():
     )
     command = [sys.executable, "-c", script]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["24", "24", "24"]
+    assert done.stdout.split() == ["24", "24", "1"]
 
 
 CHANGES = """
 import os
 import sys
-from worker.archives.child import confine
-from worker.archives.rar_unpacker import _confine as confine_unpacker
+from worker.archives.confinement import confine_opener, confine_parser
 from worker.domain.listing import Limits
 open("old", "w").close()
-(confine if sys.argv[1] == "parser" else confine_unpacker)(Limits())
+confine_parser(Limits()) if sys.argv[1] == "parser" else confine_opener(Limits(), ())
 changes = (
     lambda: os.mkdir("new"),
     lambda: os.unlink("old"),
@@ -235,9 +234,9 @@ def run_python(folder, *arguments):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("confined", ["parser", "unpacker"])
+@pytest.mark.parametrize("confined", ["parser", "opener"])
 async def test_a_confined_process_can_make_and_remove_no_file(confined, tmp_path):
-    ask = "from worker.archives.landlock import forbid_changes; print(forbid_changes())"
+    ask = "from worker.archives.landlock import restrict; print(restrict())"
     if await asyncio.to_thread(run_python, tmp_path, ask) == ["False"]:
         pytest.skip("the kernel has no Landlock")
     assert await asyncio.to_thread(run_python, tmp_path, CHANGES, confined) == [str(errno.EACCES)] * 7

@@ -3,7 +3,6 @@
 import memory_sets
 
 from worker.archives.examine import actual_format, check, examine, prove
-from worker.archives.rar_unpacker import unpacker
 from worker.archives.sink import Sink
 from worker.archives.source import Parts
 
@@ -18,6 +17,5 @@ def unchecked_ranges(bodies):
     sink.ranges = []
     form = actual_format(parts, found.format, sink)
     proven = prove(parts, form, found.scheme, archive.indices, limits)
-    with unpacker(limits) as started:
-        check(examine(parts, form, found.scheme, proven, sink, started), sink, limits)
+    check(examine(parts, form, found.scheme, proven, sink, None), sink, limits)
     return sink.ranges

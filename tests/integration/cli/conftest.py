@@ -11,7 +11,7 @@ from worker.sandbox.admin_client import SandboxAdmin
 async def place(tmp_path, database_url):
     with contextlib.closing(Telegram(tmp_path / "telegram")) as telegram:
         facts = telegram.facts
-        admin = SandboxAdmin(facts["host"], facts["admin_port"])
+        admin = SandboxAdmin.announced(facts)
         await admin.create_account(ADA, "Ada")
         await admin.create_account(GRACE, "Grace", premium=True, password=PASSWORD)
         key_file = tmp_path / "key"

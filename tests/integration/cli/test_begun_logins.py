@@ -37,7 +37,7 @@ async def test_a_begun_login_that_telegram_has_forgotten_begins_anew(
     assert await place.states() == {"02": state}
     answer()
     with contextlib.closing(Telegram(tmp_path / "other")) as forgetful:
-        admin = SandboxAdmin(forgetful.facts["host"], forgetful.facts["admin_port"])
+        admin = SandboxAdmin.announced(forgetful.facts)
         await admin.create_account(GRACE, "Grace", password=PASSWORD)
         for name in ("host", "port", "public_key"):
             place.settings[f"telegram__{name}"] = forgetful.facts[name]

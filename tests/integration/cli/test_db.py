@@ -5,6 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 from server_folder import server_folder
+from sqlalchemy.engine import make_url
 from worker_command import installed_worker, worker
 
 from worker.store import migrations
@@ -45,7 +46,7 @@ async def test_a_newer_schema_is_left_alone_and_explained(database_url):
 
 
 async def test_a_role_that_may_not_change_the_schema_is_told_so_in_one_line(empty_database_url):
-    name = empty_database_url.rpartition("/")[2]
+    name = make_url(empty_database_url).database
     role = f"reader_{name}"
     connection = await asyncpg.connect(empty_database_url)
     try:

@@ -81,7 +81,8 @@ def test_two_processes_use_one_server_and_the_first_to_leave_does_not_end_it(tmp
 
 def test_it_ends_when_its_only_user_is_killed_and_the_next_one_starts_it_on_the_same_state(tmp_path, other):
     (server,) = servers_of(tmp_path)
-    made = SandboxAdmin("127.0.0.1", int((tmp_path / "telegram" / "admin.port").read_text()))
+    state = tmp_path / "telegram"
+    made = SandboxAdmin("127.0.0.1", int((state / "admin.port").read_text()), state / "admin.token")
     made.do_now("create_account", phone="+10000000009", first_name="Ada")
     other.kill()
     assert has_ended(server)

@@ -22,10 +22,12 @@ _CHECKS = [
     "pooling",
     "durability",
     "clock",
+    "tls",
     "disk",
     "aes",
     "7z",
-    "tools",
+    "parsers",
+    "rar",
     "secret key",
     "accounts",
 ]

@@ -32,7 +32,7 @@ def test_every_line_of_the_guide_is_either_ours_or_preparation():
 @pytest.fixture
 async def telegram(tmp_path):
     running = Telegram(tmp_path / "telegram")
-    admin = SandboxAdmin(running.facts["host"], running.facts["admin_port"])
+    admin = SandboxAdmin.announced(running.facts)
     await admin.create_account(PHONE, "Ada")
     source = (await admin.create_channel("Print Vault", members=[PHONE], username="printvault"))["channel_id"]
     await admin.create_channel("My Library", admins=[PHONE], username="mylibrary")

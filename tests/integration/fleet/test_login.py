@@ -65,7 +65,7 @@ class Place:
 async def place(tmp_path, database, database_url):
     with contextlib.closing(Telegram(tmp_path / "telegram")) as telegram:
         facts = telegram.facts
-        admin = SandboxAdmin(facts["host"], facts["admin_port"])
+        admin = SandboxAdmin.announced(facts)
         await admin.create_account(ADA, "Ada")
         await admin.create_account(GRACE, "Grace", password=PASSWORD)
         server = {"host": facts["host"], "port": facts["port"], "public_key": facts["public_key"]}

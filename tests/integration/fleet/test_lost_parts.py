@@ -11,6 +11,8 @@ from worker.telegram.transfer import UP_BYTES
 
 PHONE, LOST = PHONES[0], 2
 RUN = ("run", "--once", "--account", PHONE)
+# The saved parts become a document, which a message shows then.
+STORING = "telegram.messages.UploadMedia:before:1"
 SENDING = "telegram.messages.SendMedia:before:1"
 MIB = 1024 * 1024
 
@@ -22,7 +24,7 @@ async def world(tmp_path, database_url):
 
 
 async def _lose_a_part_and_go_on(world, pid: int) -> None:
-    """The bytes are saved and the message is about to be sent; then the server loses some of them."""
+    """The bytes are saved and about to become a document; then the server loses some of them."""
     assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
     assert (await world.admin.lose_parts(PHONE, [LOST]))["lost"]
     os.kill(pid, signal.SIGCONT)
@@ -35,11 +37,11 @@ async def _sent(world) -> list[dict]:
 
 async def test_a_part_that_was_lost_before_the_message_is_sent_again_within_the_same_run(world):
     path = await world.post_archive(world.sources[0], size=5 * UP_BYTES)
-    await _lose_a_part_and_go_on(world, world.workers.start(*RUN, env=world.env(f"stop={SENDING}")))
+    await _lose_a_part_and_go_on(world, world.workers.start(*RUN, env=world.env(f"stop={STORING}")))
 
     await world.check_invariants()
-    sends = await world.admin.calls("messages.sendMedia")
-    assert [call["error"] for call in sends] == [f"FILE_PART_{LOST}_MISSING", ""]
+    stored = await world.admin.calls("messages.uploadMedia")
+    assert [call["error"] for call in stored] == [f"FILE_PART_{LOST}_MISSING", ""]
     parts = await world.admin.calls("upload.saveFilePart")
     assert len(parts) == -(-path.stat().st_size // UP_BYTES) + 1
     assert [message["size"] for message in await _sent(world)] == [path.stat().st_size]
@@ -51,9 +53,9 @@ async def _flood_the_lost_part(world, path) -> None:
     await world.admin.add_rule(
         "upload.saveFilePart", "error", nth=saved + 1, code=420, text="FLOOD_WAIT_3600"
     )
-    await _lose_a_part_and_go_on(world, world.workers.start(*RUN, env=world.env(f"stop={SENDING}")))
-    sends = await world.admin.calls("messages.sendMedia")
-    assert [call["error"] for call in sends] == [f"FILE_PART_{LOST}_MISSING"]
+    await _lose_a_part_and_go_on(world, world.workers.start(*RUN, env=world.env(f"stop={STORING}")))
+    stored = await world.admin.calls("messages.uploadMedia")
+    assert stored[-1]["error"] == f"FILE_PART_{LOST}_MISSING"
 
 
 async def _state(world) -> str:

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 
+from postgres_place import reach
+
 
 class CuttableLine:
     """Listens on loopback and passes bytes on; ``cut`` drops every connection and refuses new ones."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+    def __init__(self, database_url: str) -> None:
+        self._target = database_url
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
@@ -26,7 +28,7 @@ class CuttableLine:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            far_reader, far_writer = await asyncio.open_connection(*self._target)
+            far_reader, far_writer = await reach(self._target)
         except OSError:
             writer.close()
             return

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from cuttable_line import CuttableLine
 from hang_guard import HANG_SECONDS
-from sqlalchemy.engine import make_url
+from postgres_place import over_a_line
 
 from worker.clock import SystemClock
 from worker.domain.calls import Call
@@ -28,8 +28,7 @@ async def sql(database_url):
 
 @pytest.fixture
 async def line(database_url):
-    url = make_url(database_url)
-    line = CuttableLine(url.host, url.port)
+    line = CuttableLine(database_url)
     await line.mend()
     yield line
     await line.cut()
@@ -37,8 +36,7 @@ async def line(database_url):
 
 @pytest.fixture
 async def store(database_url, line, sql):
-    url = make_url(database_url).set(host="127.0.0.1", port=line.port)
-    database = Database(url.render_as_string(hide_password=False))
+    database = Database(over_a_line(database_url, line.port))
     yield GovernorStore(database, retention_days=7)
     await database.close()
 

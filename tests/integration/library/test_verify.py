@@ -51,28 +51,29 @@ async def test_a_library_in_order_is_called_so_bytes_included(world):
 async def test_what_is_missing_changed_or_unknown_is_named_and_left_as_it_is(world, tmp_path):
     first, *_, last = await _messages(world)
     await world.admin.delete_messages(world.destination, [last["id"]])
-    stranger = tmp_path / "stranger.zip"
-    stranger.write_bytes(b"x" * 100)
-    marker = first["text"].split(" ")
-    double = await world.admin.post_document(
-        world.destination, stranger, "s.zip", caption=first["text"], by=PHONES[0]
+    double = await world.admin.repost(
+        world.destination, first["document_id"], caption=first["text"], by=PHONES[0]
     )
-    unknown = await world.admin.post_document(
-        world.destination,
-        stranger,
-        "s.zip",
-        caption=" ".join([marker[0], "A" * 43, *marker[2:]]),
-        by=PHONES[0],
-    )
+    other = tmp_path / "other.zip"
+    other.write_bytes(b"x" * first["size"])
+    stranger = await world.admin.post_document(world.destination, other, "s.zip", caption=first["text"])
+    split = "SELECT id FROM packages WHERE part_count > 1"
+    unknown = [
+        row["message_id"]
+        for row in await world.fetch(
+            f"DELETE FROM package_parts WHERE ordinal = 1 AND package_id = ({split}) RETURNING message_id"
+        )
+    ]
     before = await _messages(world)
     code, report = await _verify(world)
     assert code == 1
     assert {(f["kind"], f["message"]) for f in report["findings"]} == {
         ("missing", last["id"]),
-        ("doubled", double["message_id"]),
-        ("unknown", unknown["message_id"]),
+        ("broken", None),
+        *(("doubled", number) for number in [*unknown, double["message_id"]]),
     }
-    assert report["counts"] == {"missing": 1, "doubled": 1, "unknown": 1}
+    assert report["counts"] == {"missing": 1, "broken": 1, "doubled": 2}
+    assert [item["message"] for item in report["not_ours"]] == [stranger["message_id"]]
     assert await _messages(world) == before
     rows = await world.fetch("SELECT state FROM packages")
     assert [row["state"] for row in rows] == ["published", "published"]

@@ -37,7 +37,7 @@ class RunningSandbox:
 
     @property
     def admin(self) -> SandboxAdmin:
-        return SandboxAdmin(self.facts["host"], self.facts["admin_port"])
+        return SandboxAdmin.announced(self.facts)
 
     def kill(self) -> None:
         os.kill(self.process.pid, signal.SIGKILL)

@@ -133,3 +133,22 @@ async def test_who_is_too_far_behind_gets_the_newest_page_instead_of_every_chang
     finally:
         running.stop()
     assert (answer.dialog.pts, answer.messages[0].id) == (start + 6, 7)
+
+
+@pytest.mark.parametrize("broadcast", [True, False])
+async def test_a_message_names_its_sender_in_a_group_and_nobody_in_a_channel(
+    sandbox, client, member, phone, other, broadcast
+):
+    made = await sandbox.admin.create_channel("Archives", admins=[phone, other], broadcast=broadcast)
+    for author in (phone, other):
+        await sandbox.admin.post_text(made["channel_id"], author, by=author)
+    history = raw.functions.messages.GetHistory(
+        peer=await peer_of(client, made["channel_id"]),
+        **dict.fromkeys(("offset_id", "offset_date", "add_offset", "max_id", "min_id", "hash"), 0),
+        limit=2,
+    )
+    theirs, own = (await client.invoke(history)).messages
+    assert [bool(message.out) for message in (own, theirs)] == [True, False]
+    senders = [message.from_id and message.from_id.user_id for message in (own, theirs)]
+    assert senders == ([None, None] if broadcast else [client.me.id, member.me.id])
+    assert (theirs.post_author, bool(theirs.post)) == (None, broadcast)

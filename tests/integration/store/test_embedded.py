@@ -1,11 +1,13 @@
 """The embedded server: one per folder, never in anybody's way, never open to anybody else."""
 
 import contextlib
+import fcntl
 import functools
 import os
 import pwd
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -248,9 +250,9 @@ async def test_it_is_closed_to_other_local_users(uid, data_dir):
 
     with pytest.raises(asyncpg.InvalidPasswordError):
         await _ask(address.replace(address.split(":")[2].split("@")[0], "wrong"))
-    assert await _ask(address, "SHOW unix_socket_directories") == ""
-    listening = [c.laddr.ip for c in server.net_connections("inet") if c.status == psutil.CONN_LISTEN]
-    assert listening == ["127.0.0.1"]
+    assert server.net_connections("inet") == []
+    (listens_at,) = (home / "data").glob(".s.PGSQL.*[0-9]")
+    assert stat.S_IMODE(listens_at.stat().st_mode) == 0o700
     rules = [
         line.split()
         for line in (home / "data" / "pg_hba.conf").read_text().splitlines()
@@ -265,6 +267,84 @@ async def test_it_is_closed_to_other_local_users(uid, data_dir):
     if uid == 0:
         assert (home.stat().st_uid, (home / "data").stat().st_uid) == (0, server.uids().real)
     holder.leave()
+
+
+@pytest.mark.skipif(not _ROOT, reason="only root can start a process of another user")
+async def test_a_strangers_process_with_our_servers_command_line_is_not_taken_for_ours(made_once, new_folder):
+    data_dir = new_folder() / "data"
+    subprocess.run(["cp", "-a", made_once(0), data_dir], check=True)
+    (home,) = data_dir.glob("postgres-*")
+    servers_uid = (home / "data").stat().st_uid
+    stranger = subprocess.Popen(
+        ["postgres", "-c", "read line", "-D", str(home / "data")],
+        executable="/bin/bash",
+        user=1,
+        stdin=subprocess.PIPE,
+    )
+    try:
+        pid_file = home / "data" / "postmaster.pid"
+        pid_file.write_text(f"{stranger.pid}\n{home / 'data'}\n1\n5432\n.\n\n")
+        os.chown(pid_file, servers_uid, -1)
+        with open_cluster(data_dir) as address:
+            assert await _ask(address) is not None
+            assert _postmaster(data_dir).pid != stranger.pid
+        assert stranger.poll() is None
+    finally:
+        stranger.communicate()
+
+
+async def test_a_lock_beside_the_socket_with_a_strangers_pid_keeps_it_from_nothing(uid, data_dir):
+    (home,) = data_dir.glob("postgres-*")
+    servers_uid = (home / "data").stat().st_uid
+    sleeper = subprocess.Popen(["sleep", "600"], user=servers_uid if _ROOT else None)
+    try:
+        lock = home / "data" / ".s.PGSQL.5432.lock"
+        lock.write_text(f"{sleeper.pid}\n{home / 'data'}\n1\n5432\n.\n\n")
+        os.chown(lock, servers_uid, -1)
+        holder = Holder(data_dir, uid)
+        assert await _ask(holder.address()) is not None
+        holder.leave()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.mark.parametrize("name", ["a-path-that-is-long-" * 6, "a, b"], ids=["long", "with a comma"])
+async def test_a_folder_whose_path_makes_no_address_of_a_socket_has_its_server_all_the_same(
+    made_once, new_folder, name
+):
+    (folder := new_folder() / name).mkdir()
+    subprocess.run(["cp", "-a", made_once(os.geteuid()), folder / "data"], check=True)
+    with open_cluster(folder / "data") as address:
+        assert await _ask(address) is not None
+
+
+async def test_a_server_that_an_earlier_version_started_on_a_port_is_ended_once_its_commands_have(
+    made_once, new_folder
+):
+    data_dir = new_folder() / "data"
+    subprocess.run(["cp", "-a", made_once(os.geteuid()), data_dir], check=True)
+    cluster = Cluster.below(data_dir)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    earlier = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+    pg_ctl = find_binaries().program("pg_ctl")
+    command = [pg_ctl, "-D", str(cluster.home.data), "-w", "start", "-o", earlier]
+    started = cluster.home.owner.run([*command, "-l", str(cluster.home.log_file)], cwd=cluster.home.path)
+    assert started.returncode == 0, started.stdout
+    before = _postmaster(data_dir)
+    with cluster.home.open_lock("users.lock") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        with (
+            pytest.raises(UserError, match=r"commands of an earlier version .* — end them"),
+            open_cluster(data_dir),
+        ):
+            raise AssertionError("it was taken over while in use")
+        assert before.is_running()
+    with open_cluster(data_dir) as address:
+        assert await _ask(address) is not None
+        assert _has_ended(before)
 
 
 @pytest.mark.skipif(not _ROOT, reason="only root's server runs as another user")
@@ -361,10 +441,9 @@ def test_ctrl_c_while_it_starts_leaves_no_server_behind(new_folder, monkeypatch)
     folder, start, started = new_folder(), Server.start, []
 
     def interrupted(self):
-        port = start(self)
+        start(self)
         started.append(_postmaster(folder))
         signal.raise_signal(signal.SIGINT)
-        return port
 
     monkeypatch.setattr(Server, "start", interrupted)
     with pytest.raises(KeyboardInterrupt), open_cluster(folder):

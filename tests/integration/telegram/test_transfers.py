@@ -105,6 +105,18 @@ async def _until_sent(desk, uploaded):
             await asyncio.sleep(0.2)
 
 
+async def test_a_server_that_lastingly_fails_to_give_hashes_blocks_no_download(desk):
+    posted, digest = await desk.post(SMALL)
+    rule = await desk.sandbox.admin.add_rule(
+        "upload.getFileHashes", "error", count=0, code=500, text="INTERNAL"
+    )
+    assert await desk.download(posted) == digest
+    asked = (await desk.sandbox.admin.rule_hits())[rule]
+    assert asked > 0
+    assert await desk.download(posted, name="another") == digest
+    assert (await desk.sandbox.admin.rule_hits())[rule] == asked, "the next one does not ask in vain again"
+
+
 @pytest.mark.parametrize("action", ["short", "corrupt"])
 async def test_a_spoilt_chunk_is_never_taken(desk, action):
     posted, digest = await desk.post(SMALL)

@@ -155,11 +155,19 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def open_desk(sandbox: RunningSandbox, phone: str, folder: Path, *, deadline: float = 5, **bounds):
+async def open_desk(
+    sandbox: RunningSandbox,
+    phone: str,
+    folder: Path,
+    *,
+    deadline: float = 5,
+    port: int | None = None,
+    **bounds,
+):
     trust_public_key(Path(sandbox.facts["public_key"]))
     await sandbox.admin.create_account(phone, "Ada", premium=True)
     made = await sandbox.admin.create_channel("Archives", admins=[phone])
-    server = Server(1, "0" * 32, sandbox.facts["host"], sandbox.facts["port"])
+    server = Server(1, "0" * 32, sandbox.facts["host"], port or sandbox.facts["port"])
     permission = Permitting()
     gateway = Gateway(server, permission=permission, deadline=deadline, bounds=TransferBounds(**bounds))
     await gateway.connect()

@@ -1,5 +1,8 @@
 """Settings: environment over worker.toml over defaults, and every value with its origin."""
 
+import os
+from pathlib import Path
+
 import pytest
 from pydantic import SecretStr
 
@@ -38,6 +41,39 @@ def test_the_file_goes_over_the_defaults_and_the_environment_over_the_file(toml)
     assert _origin(loaded, "rate_limits.search_per_min") == env["WORKER_CONFIG"]
     assert _origin(loaded, "rate_limits.max_retries") == "environment"
     assert _origin(loaded, "rate_limits.get_contacts_per_min") == "default"
+
+
+def test_a_worker_toml_that_others_may_write_to_is_refused(toml):
+    path = Path((env := toml('log_level = "debug"'))["WORKER_CONFIG"])
+    path.chmod(0o646)
+    with pytest.raises(UserError, match=rf"{path} can be changed by other users — run: chmod go-w"):
+        load(env)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize(
+    ("uid", "gid", "refused"), [(1, 0, "another user"), (0, 1, "by other users"), (0, 0, None)]
+)
+def test_a_worker_toml_is_its_user_s_or_root_s_and_writable_by_their_own_group_at_most(
+    toml, uid, gid, refused
+):
+    path = Path((env := toml('log_level = "debug"'))["WORKER_CONFIG"])
+    path.chmod(0o664)
+    os.chown(path, uid, gid)
+    if refused is None:
+        assert load(env).settings.log_level == "debug"
+        return
+    with pytest.raises(UserError, match=refused):
+        load(env)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a pipe away")
+def test_a_pipe_that_somebody_else_has_laid_in_the_working_folder_holds_nothing_up(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "worker.toml")
+    os.chown(tmp_path / "worker.toml", 1, 1)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="another user"):
+        load({})
 
 
 def test_a_worker_toml_in_the_working_folder_is_read_without_being_named(tmp_path, monkeypatch):

@@ -33,6 +33,13 @@ def test_with_the_embedded_database_a_key_is_made_once_for_the_owner_alone(tmp_p
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
+def test_a_key_that_others_could_have_laid_in_the_data_folder_is_refused(tmp_path):
+    (file := tmp_path / "secret.key").write_text(_KEY)
+    file.chmod(0o666)
+    with pytest.raises(UserError, match=r"can be changed by other users — run: chmod go-w"):
+        secret_keys(_settings(data_dir=tmp_path))
+
+
 def test_processes_that_make_the_key_at_once_get_the_same_one(tmp_path):
     script = (
         "import sys; sys.stdin.readline(); from worker.config.load import load; "

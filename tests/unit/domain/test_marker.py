@@ -5,20 +5,30 @@ from hypothesis import strategies as st
 
 from worker.domain.marker import MAX_LENGTH, Marker, find_marker
 
-_NUMBERS = st.integers(min_value=0, max_value=2**62)
-_MARKERS = st.builds(
-    Marker,
-    content_hash=st.binary(min_size=32, max_size=32),
-    total_size=_NUMBERS,
-    offset=_NUMBERS,
-    length=_NUMBERS,
-    file_index=st.integers(0, 999),
-    file_size=_NUMBERS,
-    file_name=st.text(min_size=1, max_size=300),
-    source_channel=_NUMBERS,
-    source_message=st.integers(1, 2**31),
-    source_document=st.integers(-(2**63), 2**63 - 1),
-)
+_MOST = 2**63 - 1
+
+
+@st.composite
+def _markers(draw) -> Marker:
+    total = draw(st.integers(1, _MOST))
+    file_size = draw(st.integers(1, total))
+    length = draw(st.integers(1, file_size))
+    return Marker(
+        content_hash=draw(st.binary(min_size=32, max_size=32)),
+        total_size=total,
+        offset=draw(st.integers(0, total - length)),
+        length=length,
+        file_index=draw(st.integers(0, 2**31 - 1)),
+        file_size=file_size,
+        file_name=draw(st.text(min_size=1, max_size=300)),
+        source_channel=draw(st.integers(0, _MOST)),
+        source_message=draw(st.integers(0, 2**31 - 1)),
+        source_document=draw(st.integers(-_MOST - 1, _MOST)),
+        code=draw(st.sampled_from(["", "Ab-_" * 4])),
+    )
+
+
+_MARKERS = _markers()
 
 
 @given(

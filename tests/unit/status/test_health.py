@@ -4,8 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from worker.archives.confinement import EVERYTHING
 from worker.cipher import ige
-from worker.status.health import Verdict, check_host, judge_decoders, judge_server
+from worker.status.health import (
+    Verdict,
+    check_host,
+    judge_confinement,
+    judge_decoders,
+    judge_server,
+    judge_tool,
+    judge_transport,
+)
+from worker.store.address import transport_to
 from worker.store.server_facts import ServerFacts
 
 _GOOD = ServerFacts(
@@ -53,11 +63,25 @@ def test_a_wrong_clock_is_only_a_warning_because_the_fleet_uses_the_databases(lo
 
 
 async def test_too_little_disk_is_a_failure_even_before_the_folder_exists(tmp_path):
-    disk, aes, _, tools = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
+    disk, aes, _, parsers, rar = await check_host(tmp_path / "not" / "yet", min_free_mib=2**40)
     assert disk.verdict is Verdict.FAILURE
     assert "WORKER_DATA_DIR" in disk.remedy
     assert "MB/s" in aes.detail
-    assert tools.verdict is Verdict.OK
+    assert "limits" in parsers.detail
+    assert rar.verdict is Verdict.OK
+
+
+def test_what_holds_no_parser_here_is_named():
+    whole = judge_confinement(EVERYTHING)
+    assert (whole.verdict, "not in force" in whole.detail) == (Verdict.OK, False)
+    some = judge_confinement(("limits", "no core dump"))
+    assert some.verdict is Verdict.WARNING
+    assert some.detail.endswith("not in force: no capability, no file, no socket")
+
+
+def test_without_a_program_for_rar_its_packed_members_are_said_to_stay_unchecked():
+    assert "not checked" in judge_tool(None).detail
+    assert "7zz (/usr/bin/7zz)" in judge_tool("7zz (/usr/bin/7zz)").detail
 
 
 async def test_a_data_folder_that_cannot_be_made_is_a_failure(tmp_path):
@@ -79,3 +103,13 @@ def test_a_decoder_that_is_not_installed_is_a_warning_with_a_remedy():
     assert check.detail.startswith("PPMd, Deflate64: members are listed")
     assert "make clean install" in check.remedy
     assert judge_decoders([]).verdict is Verdict.OK
+
+
+def test_a_database_elsewhere_without_verified_tls_is_a_warning_that_says_what_to_add():
+    check = judge_transport(transport_to("postgresql://u:hunter2@db.example.org/d?sslmode=require"))
+    assert check.verdict is Verdict.WARNING
+    assert "db.example.org with sslmode=require" in check.detail
+    assert "sslmode=verify-full&sslrootcert=" in check.remedy
+    assert "hunter2" not in check.detail + check.remedy
+    proven = judge_transport(transport_to("postgresql://u@db.example.org/d?sslmode=verify-full"))
+    assert proven.verdict is Verdict.OK

@@ -2,10 +2,12 @@ import asyncio
 import contextlib
 import socket
 
+from worker.telegram.doubts import KeyDoubts
 from worker.telegram.envelope import Key
 from worker.telegram.line import Line
 from worker.telegram.part_calls import ReadHashes, SavePart
 from worker.telegram.route import Request, Route
+from worker.telegram.streak import Streak
 from worker.telegram.tether import LOOSE
 
 
@@ -18,6 +20,8 @@ def route_with(*calls):
         key=Key(bytes(256)),
         greeting=b"",
         tether=LOOSE,
+        doubts=KeyDoubts(),
+        streak=Streak(60.0),
     )
     loop = asyncio.get_running_loop()
     route.pending.extend(Request(call, loop.create_future(), asked_at=0.0) for call in calls)
@@ -72,7 +76,7 @@ async def test_a_line_that_stood_idle_has_the_whole_deadline_for_its_next_reques
 
 async def test_lines_that_are_lost_together_make_the_next_one_wait_once():
     route = route_with()
-    once = {route.pause(5.0) for _ in range(8)}
+    once = {route.pause(5.0, "it was closed") for _ in range(8)}
     assert len(once) == 1
-    assert route.failures == 1
-    assert route.pause(route.open_at) > max(once)
+    assert route.streak.count == 1
+    assert route.pause(route.open_at, "it was closed") > max(once)

@@ -1,4 +1,6 @@
 import hashlib
+import os
+import stat
 
 import pytest
 
@@ -73,6 +75,71 @@ def test_a_file_of_that_name_is_never_overwritten_nor_is_one_that_appears_on_the
         with pytest.raises(UserError, match="has appeared meanwhile"):
             files.finish()
     assert target.read_bytes() == b"mine"
+
+
+def _working_folder(folder):
+    return folder / f".fetch-{_content().content_hash.hex()[:16]}"
+
+
+def test_its_working_folder_is_closed_to_others_however_open_the_folder_around_it_is(tmp_path):
+    tmp_path.chmod(0o777)
+    # As an earlier version has left one.
+    _working_folder(tmp_path).mkdir(mode=0o755)
+    files = RestoredFiles(_content(), tmp_path)
+    with files.opened():
+        assert stat.S_IMODE(_working_folder(tmp_path).stat().st_mode) == 0o700
+        _write(files, WHOLE)
+        files.finish()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == BODIES
+
+
+@pytest.mark.parametrize("laid", ["a link", "a file", "open to all", "another's"])
+def test_a_working_folder_that_somebody_else_has_laid_there_is_refused_and_left_alone(tmp_path, laid):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (shared := tmp_path / "shared").mkdir()
+    (elsewhere / "00000").write_bytes(b"of its owner")
+    trap = _working_folder(shared)
+    if laid == "a link":
+        trap.symlink_to(elsewhere)
+    elif laid == "a file":
+        trap.touch()
+    else:
+        trap.mkdir()
+        (trap / "00000").symlink_to(elsewhere / "00000")
+        trap.chmod(0o777 if laid == "open to all" else 0o755)
+    if laid == "another's":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(trap, 1, 1)
+    with (
+        pytest.raises(UserError, match=r"— remove it, or give another"),
+        RestoredFiles(_content(), shared).opened(),
+    ):
+        pytest.fail("nothing is written then")
+    assert (elsewhere / "00000").read_bytes() == b"of its owner"
+
+
+def test_a_link_in_the_place_of_a_piece_is_not_followed(tmp_path):
+    (victim := tmp_path / "victim").write_bytes(b"of its owner")
+    (folder := tmp_path / "out").mkdir()
+    _working_folder(folder).mkdir(mode=0o700)
+    (_working_folder(folder) / "00000").symlink_to(victim)
+    with pytest.raises(UserError, match="holds a link"), RestoredFiles(_content(), folder).opened():
+        pytest.fail("nothing is written then")
+    assert victim.read_bytes() == b"of its owner"
+
+
+def test_a_working_folder_that_is_swapped_on_the_way_gets_nothing(tmp_path):
+    files = RestoredFiles(_content(), tmp_path)
+    with files.opened():
+        _write(files, WHOLE[:1000])
+        ours = _working_folder(tmp_path).rename(tmp_path / "taken away")
+        _working_folder(tmp_path).mkdir()
+        _write(files, WHOLE[1000:])
+        assert list(_working_folder(tmp_path).iterdir()) == []
+        files.finish()
+    assert {name: (tmp_path / name).read_bytes() for name in BODIES} == BODIES
+    assert list(ours.iterdir()) == []
 
 
 def test_two_commands_never_write_the_same_package_at_once(tmp_path):

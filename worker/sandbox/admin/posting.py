@@ -113,6 +113,15 @@ async def replace_document(sandbox: Sandbox, channel_id: int, message_id: int, d
 
 
 @command
+async def edit_caption(sandbox: Sandbox, channel_id: int, message_id: int, caption: str) -> None:
+    """Edit a message's text, as any administrator of a channel may."""
+    message = sandbox.ledger.messages.get(channel_id, message_id)
+    if message is None:
+        raise ValueError(f"there is no message {message_id}")
+    _edit(sandbox, message, text=caption)
+
+
+@command
 async def delete_messages(sandbox: Sandbox, channel_id: int, ids: list[int]) -> dict[str, Any]:
     gone, pts = sandbox.ledger.messages.delete(channel_id, ids)
     if gone:

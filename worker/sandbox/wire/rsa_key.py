@@ -43,11 +43,6 @@ def load_or_make(directory: Path) -> RsaKey:
         assert isinstance(key, rsa.RSAPrivateKey)
     else:
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        public_path.write_bytes(
-            key.public_key().public_bytes(
-                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-            )
-        )
         private_path.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
@@ -55,6 +50,10 @@ def load_or_make(directory: Path) -> RsaKey:
                 serialization.NoEncryption(),
             )
         )
+    # As Telegram publishes its own keys. Written at every start: an older folder may hold another form.
+    pkcs1 = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.PKCS1)
+    if not public_path.exists() or public_path.read_bytes() != pkcs1:
+        public_path.write_bytes(pkcs1)
     numbers = key.private_numbers()
     return RsaKey(numbers.public_numbers.n, numbers.public_numbers.e, numbers.d, public_path)
 

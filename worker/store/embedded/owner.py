@@ -25,7 +25,13 @@ class Owner:
     is_other: bool
 
     def run(
-        self, command: list[str], *, cwd: Path, env: dict[str, str] | None = None, timeout: float = 60
+        self,
+        command: list[str],
+        *,
+        cwd: Path,
+        env: dict[str, str] | None = None,
+        timeout: float = 60,
+        pass_fds: tuple[int, ...] = (),
     ) -> subprocess.CompletedProcess[str]:
         """Run a program as this user. Its working folder must be one that the user may enter."""
         identity = {"user": self.uid, "group": self.gid, "extra_groups": []} if self.is_other else {}
@@ -40,6 +46,7 @@ class Owner:
                 text=True,
                 timeout=timeout,
                 umask=0o077,
+                pass_fds=pass_fds,
                 # What the terminal sends is for us, who know what must not be cut short.
                 start_new_session=True,
                 **identity,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,29 +12,38 @@ from typing import TYPE_CHECKING
 import psutil
 
 from worker.errors import UserError
+from worker.store.embedded.socket_folder import SocketFolder
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
 
     from worker.store.embedded.binaries import Binaries
     from worker.store.embedded.home import Home
 
 ROLE = "fleet"
 DATABASE = "fleet"
+# A socket has no port; PostgreSQL makes this one part of its name.
+PORT = 5432
 _START_SECONDS = 30
 _LOG_BYTES = 2**20
-# Given on the command line, so that no edit of a file in the cluster opens it to others.
+# Given on the command line, so that no edit of a file in the cluster opens it to others. No port: another
+# user, who takes it after the server's death, would be told the password by every client. The folder is the
+# data one, where the server works: the path that leads to it may be longer than the kernel takes for a
+# socket.
 _SERVER_SETTINGS = {
-    "listen_addresses": "127.0.0.1",
-    "unix_socket_directories": "",
+    "listen_addresses": "",
+    "unix_socket_directories": ".",
+    "unix_socket_permissions": "0700",
     "max_connections": "300",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
 }
 # No process can have it, and PostgreSQL takes it for a number.
 _NOBODYS_PID = 2**31 - 1
+# The line of its pid file that names the address of its port; empty where it has none.
+_LISTENS_ON = 5
+
+
+class ListensElsewhereError(Exception):
+    """The server runs, but as an earlier version started it: on a port."""
 
 
 class Server:
@@ -74,15 +81,17 @@ class Server:
             raise self._failure("initdb failed", done.stdout)
         unfinished.rename(self._home.data)
 
-    def running_port(self) -> int | None:
-        """The port of our own running server, once it answers; None if there is none."""
+    def is_running(self) -> bool:
+        """Whether our own server runs, once it answers."""
         try:
             lines = self._pid_file.read_text().splitlines()
-            pid, port = int(lines[0]), int(lines[3])
+            pid = int(lines[0])
         except (OSError, ValueError, IndexError):
-            return None
+            return False
         if self._is_ours(pid):
-            return port if self._answers(pid, port) else None
+            if lines[_LISTENS_ON : _LISTENS_ON + 1] not in ([], [""]):
+                raise ListensElsewhereError
+            return self._answers(pid)
         if psutil.pid_exists(pid):
             # PostgreSQL would take that stranger for its server and refuse to start. Its other guard, against
             # orphaned backends, reads the same file: so the file stays, with a pid that is nobody's.
@@ -90,61 +99,47 @@ class Server:
             replacement.write_text("\n".join([str(_NOBODYS_PID), *lines[1:], ""]))
             self._home.owner.give(replacement)
             replacement.replace(self._pid_file)
-        return None
+        return False
 
-    def start(self, *, only_on: int | None = None) -> int:
-        """Start, and return the port: that of a server that was killed, where its users look, or a free one.
-
-        ``only_on`` is the port for those who cannot look anywhere else.
-        """
+    def start(self) -> None:
+        """Start it; nobody else may be starting or stopping it."""
         self._rotate_log()
-        for port in self._ports() if only_on is None else (only_on,):
-            settings = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
-            log = str(self._home.log_file)
-            done = self._pg_ctl("start", "-t", str(_START_SECONDS), "-l", log, "-o", f"-p {port} {settings}")
-            if done.returncode == 0:
-                return port
-            said = (
-                self._home.log_file.read_text(errors="replace")[-2000:]
-                if self._home.log_file.exists()
-                else ""
-            )
-            if "Address already in use" not in said:
-                raise self._failure("the embedded PostgreSQL did not start", said or done.stdout)
-        raise self._failure("the embedded PostgreSQL found no free port", "")
-
-    def _ports(self) -> Iterator[int]:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # A server that was stopped in order leaves no such file.
-            yield int(self._pid_file.read_text().splitlines()[3])
-        for _ in range(5):
-            yield _free_port()
+        for left_behind in self._home.data.glob(f".s.PGSQL.{PORT}*"):
+            # Beside the socket lies its lock with a pid of its own, which may be another process's by now.
+            left_behind.unlink()
+        settings = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
+        log = str(self._home.log_file)
+        done = self._pg_ctl("start", "-t", str(_START_SECONDS), "-l", log, "-o", f"-p {PORT} {settings}")
+        if done.returncode != 0:
+            said = self._home.log_file.read_text(errors="replace")[-2000:] if Path(log).exists() else ""
+            raise self._failure("the embedded PostgreSQL did not start", said or done.stdout)
 
     def stop(self) -> None:
         """Stop it, breaking off whatever is still connected."""
         self._pg_ctl("stop", "-m", "fast", "-t", str(_START_SECONDS))
 
-    def make_database(self, port: int) -> None:
+    def make_database(self) -> None:
         """Make the database that the address names, if it is not there yet."""
-        done = self._run(
-            *("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", ROLE, DATABASE),
-            env={"PGPASSWORD": self._home.password()},
-        )
+        done = self._ask("createdb", "-U", ROLE, DATABASE, env={"PGPASSWORD": self._home.password()})
         if done.returncode != 0 and "already exists" not in done.stdout:
             raise self._failure("the embedded database could not be made", done.stdout)
 
     def _is_ours(self, pid: int) -> bool:
         try:
-            command = psutil.Process(pid).cmdline()
+            process = psutil.Process(pid)
+            command, uid = process.cmdline(), process.uids().effective
         except psutil.Error:
+            return False
+        # Anybody can give a process of theirs any words for a command line.
+        if uid != self._home.owner.uid:
             return False
         return bool(command) and "postgres" in Path(command[0]).name and str(self._home.data) in command
 
-    def _answers(self, pid: int, port: int) -> bool:
+    def _answers(self, pid: int) -> bool:
         """Wait until it takes connections; False if it ends instead, as when it was being stopped."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            if self._run("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)).returncode == 0:
+            if self._ask("pg_isready", "-q").returncode == 0:
                 return True
             if not self._is_ours(pid):
                 return False
@@ -167,15 +162,19 @@ class Server:
     def _pg_ctl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self._run("pg_ctl", "-D", str(self._home.data), "-w", *arguments)
 
-    def _run(
+    def _ask(
         self, program: str, *arguments: str, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
+        with SocketFolder(self._home.data) as folder:
+            reached = ("-h", folder.name, "-p", str(PORT))
+            return self._run(program, *reached, *arguments, env=env, pass_fds=folder.descriptors)
+
+    def _run(
+        self,
+        program: str,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        pass_fds: tuple[int, ...] = (),
+    ) -> subprocess.CompletedProcess[str]:
         command = [self._binaries.program(program), *arguments]
-        return self._home.owner.run(command, cwd=self._home.path, env=env)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return self._home.owner.run(command, cwd=self._home.path, env=env, pass_fds=pass_fds)

@@ -43,6 +43,8 @@ channels = Table(
     flag("copy_mode"),
     Column("category", Text),
     now_column("created_at"),
+    Column("look_from", Integer),
+    required("recovered_to", Integer, default="0"),
     CheckConstraint("NOT (is_source AND is_destination)", name="role"),
     Index("channels_one_destination", "is_destination", unique=True, postgresql_where=text("is_destination")),
 )

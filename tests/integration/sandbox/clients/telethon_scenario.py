@@ -30,7 +30,7 @@ TRANSPORTS = {
 
 
 def trust(path: str) -> None:
-    key = rsa.PublicKey.load_pkcs1_openssl_pem(Path(path).read_bytes())
+    key = rsa.PublicKey.load_pkcs1(Path(path).read_bytes())
     trusted._server_keys[trusted._compute_fingerprint(key)] = (key, False)
 
 
