@@ -153,8 +153,9 @@ async def _what_strangers_do(world, record: str) -> None:
     hidden = [hidden_volume(folder / f"hidden.part{number}.rar", b"s" * 16) for number in (1, 2)]
     await world.post_files(source, [*head, damaged, last, *hidden])
     swapped = await world.post_archive(source)
+    world.settings["WORKER_FLEET__UNPROVEN_AFTER_SECS"] = "0"
     await world.until_buried()
-    await _run(world, record, kill="db.proofs.next:before:1")
+    await _run(world, record, kill="db.proofs.next:before:2")
     await world.fetch("UPDATE source_files SET document_id = 1 WHERE file_name = $1", swapped.name)
     await world.fetch("UPDATE scan_cursors SET reread_to = last_message_id")
     await world.until_buried()

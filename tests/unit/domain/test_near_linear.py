@@ -27,7 +27,7 @@ from worker.domain.preview_choice import PostedPhoto, nearest_photo, picture_ran
 from worker.domain.replacing import with_newer
 from worker.domain.split_plan import OriginalFile, split_plan
 from worker.log import redact_text
-from worker.status.wording import plain
+from worker.plain_text import plain
 from worker.workspace.restored import target_names
 
 CHARACTERS = 4_096
@@ -235,6 +235,21 @@ def test_w3_a_list_twice_as_long_takes_twice_as_long(name):
 
 # Reached through one that is listed, or of no length that strangers choose.
 ELSEWHERE = {
+    "marked_set.Gathering.add": "adds up the windows of one content, of which a package has few",
+    "marked_set.Gathering.oldest": "looks at the first of each content",
+    "marked_set.Gathering.overflow": "a bounded number of contents",
+    "marked_set.Gathering.rest": "a bounded number of contents",
+    "marked_set.MarkedSet.is_proven": "a plain list of parts",
+    "marked_set.MarkedSet.is_worded_by_us": "a plain list of parts",
+    "marked_set.MarkedSet.message_ids": "a plain list of parts",
+    "marked_set.MarkedSet.name": "a plain list of parts",
+    "marker.read_marker": "through marker.find_marker",
+    "marker.with_code": "a line of bounded length",
+    "marker_code.code_of": "a line of bounded length",
+    "marker_code.is_coded": "a line of bounded length",
+    "origin.Authority.is_sent_by_us": "compares two values",
+    "origin.Authority.names_us": "compares two values",
+    "origin.Authority.standing": "a line of bounded length",
     "archive_set.ArchiveSet.parts": "a plain list of members",
     "channel_name.ChannelName.telegram_id": "what the owner typed",
     "copying.document_to_copy": "compares two values",
