@@ -42,7 +42,8 @@ _INSERT = text("""
     SELECT :hash, :name, :size, :type, (SELECT id FROM channels WHERE telegram_id = :source),
         :source_message, :channel, :message, :multipart, :parts
     WHERE NOT EXISTS (SELECT FROM uploads WHERE content_hash = :hash AND state = 'open')
-    ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
+    ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, has_remains = false,
+        metadata = 'pending',
         metadata_reason = NULL, metadata_attempts = 0, metadata_not_before = fleet_now(), file_count = 0,
         dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
         part_count = excluded.part_count, published_at = fleet_now()

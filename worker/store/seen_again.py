@@ -31,8 +31,8 @@ _PARTS = text("""
     WHERE p.content_hash = :hash AND p.state = 'withdrawn' ORDER BY k.ordinal
 """)
 _PUBLISH = text("""
-    UPDATE packages SET state = 'published', withdrawn_at = NULL WHERE id = :package AND state = 'withdrawn'
-    RETURNING content_hash
+    UPDATE packages SET state = 'published', withdrawn_at = NULL, has_remains = false
+    WHERE id = :package AND state = 'withdrawn' RETURNING content_hash
 """)
 # Relies on archive_sets_content.
 _WAKE = text("""
