@@ -18,8 +18,8 @@ from worker.domain.telegram import Message
 from worker.errors import BusyError, FleetError, SetFailedError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
+from worker.pipeline.sight import SightChangedError
 from worker.recovery.restore import part_bytes
-from worker.recovery.sight import require_whole_history
 from worker.store import adoption
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
@@ -227,6 +227,7 @@ async def go_through(
     newest = await adopting.deps.gateway.newest_message_id(ref)
     begun = 0 if adopting.dry_run else await begin_look(database, channel_id)
     cursor, kept, pages = begun if above is None else above, begun, 0
+    since = adopting.deps.gateway.member_since(ref)
     while page := await adopting.deps.gateway.page_after(ref, cursor):
         if is_stopping():
             return None
@@ -237,13 +238,17 @@ async def go_through(
         pages += 1
         if pages % _PAGES_KEPT == 0 and not adopting.dry_run and adopting.settled_to(cursor) > kept:
             kept = adopting.settled_to(cursor)
-            await require_whole_history(adopting.deps, channel_id, ref)
+            _require_same_membership(adopting.deps, ref, since)
             await note_looked(database, channel_id, kept)
-    if not adopting.dry_run:
-        # Shut out and let in again on the way, it was shown less: what it missed is not settled.
-        await require_whole_history(adopting.deps, channel_id, ref)
+    _require_same_membership(adopting.deps, ref, since)
     await adopting.end()
     if not adopting.dry_run:
         left = None if adopting.held_back is None else adopting.settled_to(cursor)
         await note_looked(database, channel_id, left)
     return cursor
+
+
+def _require_same_membership(deps: Deps, ref: ChannelRef, since: int | None) -> None:
+    """Stop if the account was shut out and let in again on the way: what it was not shown is not settled."""
+    if deps.gateway.member_since(ref) != since:
+        raise SightChangedError(f"account {deps.account.id} was shut out of the destination and let in again")
