@@ -118,6 +118,7 @@ async def connected(
                 workspace=process.workspace,
                 nursery=process.nursery,
                 clock=process.clock,
+                looked_through=process.lookout.channels,
                 watcher=watcher,
                 outbox=outbox,
                 transport=transport,
