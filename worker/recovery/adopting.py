@@ -23,7 +23,7 @@ from worker.recovery.restore import part_bytes
 from worker.store import adoption
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
-from worker.store.watermarks import Begun, begin_look, end_look, note_looked
+from worker.store.watermarks import Begun, begin_look, note_looked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -241,14 +241,14 @@ async def go_through(
         if pages % _PAGES_KEPT == 0 and not adopting.dry_run and adopting.settled_to(cursor) > kept:
             kept = adopting.settled_to(cursor)
             _require_same_membership(adopting.deps, ref, since)
-            await note_looked(database, channel_id, kept)
+            await note_looked(database, channel_id, kept, is_through=False)
     _require_same_membership(adopting.deps, ref, since)
     await adopting.end()
     if not adopting.dry_run:
         is_through = adopting.held_back is None
         # Whatever an account does not see was posted before the look began, deleted or not.
         settled = max(cursor, begun.hidden_to) if is_through else adopting.settled_to(cursor)
-        await end_look(database, channel_id, settled, is_through=is_through)
+        await note_looked(database, channel_id, settled, is_through=is_through)
     return cursor
 
 

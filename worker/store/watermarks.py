@@ -42,18 +42,9 @@ async def begin_look(database: Database, channel_id: int) -> Begun:
         return Begun(*(await connection.execute(_BEGIN, {"channel": channel_id})).one())
 
 
-async def note_looked(database: Database, channel_id: int, message_id: int) -> None:
-    """A look that is under way has settled everything up to this message."""
-    async with database.transaction("destinations.looked") as connection:
-        await connection.execute(
-            text("UPDATE channels SET look_from = :message WHERE id = :channel"),
-            {"channel": channel_id, "message": message_id},
-        )
-
-
-async def end_look(database: Database, channel_id: int, message_id: int, *, is_through: bool) -> None:
+async def note_looked(database: Database, channel_id: int, message_id: int, *, is_through: bool) -> None:
     """A look has settled everything up to this message; ``is_through``: and has left nothing for later."""
-    async with database.transaction("destinations.look_ended") as connection:
+    async with database.transaction("destinations.looked") as connection:
         await connection.execute(
             text("""
                 UPDATE channels SET looked_to = greatest(looked_to, :message),
@@ -66,7 +57,7 @@ async def end_look(database: Database, channel_id: int, message_id: int, *, is_t
 
 async def vouch_for_hidden(database: Database, telegram_id: int) -> None:
     """A person says that nothing of this fleet lies where an account of it does not see."""
-    async with database.transaction("destinations.vouched") as connection:
+    async with database.transaction("channels.vouched") as connection:
         await connection.execute(
             text(f"""
                 UPDATE channels c SET looked_to = greatest(looked_to, {_HIDDEN_TO})
