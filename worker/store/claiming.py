@@ -78,7 +78,8 @@ _SLOWED = f"""
           AND f.at > fleet_now() - interval '{_SLOWED_MINUTES} minutes')
 """
 # The circle of channels is short and sorted first, so that only the first one with work is looked into. The
-# look relies on archive_sets_claimable. A set with an open intent belongs to the intent's account.
+# look relies on archive_sets_claimable. A volume without room holds no set up for hosts that have another. A
+# set with an open intent belongs to the intent's account.
 _CANDIDATE = text(f"""
     WITH slowed AS MATERIALIZED ({_SLOWED}),
     able AS MATERIALIZED ({_ABLE}),
@@ -101,7 +102,8 @@ _CANDIDATE = text(f"""
                SELECT FROM source_files f WHERE f.set_id = next.id AND f.is_protected)) AS is_protected
     FROM circle CROSS JOIN LATERAL (
         SELECT s.id, s.total_size FROM archive_sets s
-        WHERE s.channel_id = circle.id AND s.state = 'ready' AND s.not_before <= fleet_now()
+        WHERE s.channel_id = circle.id AND s.state = 'ready'
+          AND (s.not_before <= fleet_now() OR s.turned_away_by <> :volume)
           AND (circle.visible_from = 0 OR NOT EXISTS (
               SELECT FROM source_files f WHERE f.set_id = s.id AND f.message_id < circle.visible_from))
           AND NOT (s.turned_away_at IS NULL
@@ -121,7 +123,8 @@ _SKIP = text("""
 """)
 _POSTPONE = text("""
     UPDATE archive_sets SET reason = :reason, not_before = fleet_now() + :wait * interval '1 second',
-        turned_away_at = CASE WHEN :for_long THEN fleet_now() ELSE turned_away_at END
+        turned_away_at = CASE WHEN :for_long THEN fleet_now() ELSE turned_away_at END,
+        turned_away_by = :volume
     WHERE id = :set
 """)
 
@@ -135,7 +138,7 @@ async def claim_next(database: Database, taker: Taker, turn: Turn, disk: Disk) -
         async with database.transaction("sets.claim") as connection:
             promised = await lock_volume(connection, disk.name)
             for _ in range(_MOST_TURNED_AWAY):
-                row = (await connection.execute(_CANDIDATE, _values(taker, turn))).one_or_none()
+                row = (await connection.execute(_CANDIDATE, _values(taker, turn, disk))).one_or_none()
                 if row is None:
                     return None
                 if row.is_protected:
@@ -144,7 +147,7 @@ async def claim_next(database: Database, taker: Taker, turn: Turn, disk: Disk) -
                 lack = await _lack(disk, promised, taker.kept_free, row.id, row.total_size)
                 if lack is None:
                     return await _take(connection, taker, disk, row.id)
-                await _turn_away(connection, row.id, lack)
+                await _turn_away(connection, row.id, disk, lack)
                 if lack.asks and promised.may_ask(row.id):
                     await reserve(connection, disk.name, set_id=row.id, fence=None, size=row.total_size)
                     promised = await lock_volume(connection, disk.name)
@@ -226,13 +229,15 @@ async def _take(connection: AsyncConnection, taker: Taker, disk: Disk, set_id: i
     return claim
 
 
-async def _turn_away(connection: AsyncConnection, set_id: int, lack: NoRoom) -> None:
-    values = {"set": set_id, "reason": lack.reason, "wait": lack.seconds, "for_long": not lack.asks}
+async def _turn_away(connection: AsyncConnection, set_id: int, disk: Disk, lack: NoRoom) -> None:
+    lasting = {"volume": disk.name, "for_long": not lack.asks}
+    values = {"set": set_id, "reason": lack.reason, "wait": lack.seconds, **lasting}
     await connection.execute(_POSTPONE, values)
 
 
-def _values(taker: Taker, turn: Turn) -> dict[str, object]:
+def _values(taker: Taker, turn: Turn, disk: Disk) -> dict[str, object]:
     return {
+        "volume": disk.name,
         "account": taker.account_id,
         "premium": taker.is_premium,
         "standard_limit": taker.standard_limit,

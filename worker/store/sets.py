@@ -58,7 +58,7 @@ class Claim:
 
 CLAIM = text("""
     UPDATE archive_sets s SET state = 'claimed', claimed_by = :account, claim_worker_id = :worker,
-        fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now()
+        fence = s.fence + 1, claimed_at = fleet_now(), updated_at = fleet_now(), turned_away_by = NULL
     FROM channels c WHERE c.id = s.channel_id AND s.id = :set AND s.state = 'ready'
     RETURNING s.id, s.fence, s.channel_id, c.telegram_id, s.name, s.format, s.total_size, s.attempts, s.waits,
         s.content_hash, c.copy_mode, s.is_unproven

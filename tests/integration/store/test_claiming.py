@@ -226,6 +226,21 @@ async def test_a_process_frozen_in_the_middle_of_a_claim_holds_up_others_for_sec
     assert [tuple(row) for row in rows] == [(first, claim.fence, 600)]
 
 
+@pytest.mark.parametrize("size", [600, 1100], ids=["it is full", "it is too small"])
+async def test_a_set_that_one_hosts_disk_has_no_room_for_does_not_wait_for_another_host(
+    database, raw, worker, add, size
+):
+    wanted = await add(size=size)
+    full = FakeDisk(free=100, total=1000)
+    assert await claim_next(database, ADA, worker, disk=full) is None
+    assert await claim_next(database, ADA, worker, disk=full) is None, "it was looked at just now"
+    elsewhere = FakeDisk(free=2000, total=2000, name="another volume")
+    claim = await claim_next(database, GRACE, worker, disk=elsewhere)
+    assert claim.set_id == wanted
+    await sets.hand_back(database, claim, reason="busy", wait_seconds=40)
+    assert await claim_next(database, GRACE, worker, disk=elsewhere) is None, "this holds for every host"
+
+
 async def test_a_set_larger_than_the_disk_says_so(database, raw, worker, add):
     large = await add(size=3174 * MIB)
     small_disk = FakeDisk(free=1200 * MIB, total=2048 * MIB)
@@ -243,8 +258,6 @@ async def test_space_is_promised_once_until_it_is_written(database, worker, add)
     disk = FakeDisk(free=1000, total=1000)
     first = await claim_next(database, ADA, worker, disk=disk)
     assert await claim_next(database, GRACE, worker, disk=disk) is None
-    elsewhere = FakeDisk(free=1000, total=1000, name="another volume")
-    assert await claim_next(database, GRACE, worker, disk=elsewhere) is None, "it waits for some seconds"
 
     disk.free -= 600
     await sets.save_hashes(database, first, bytes(32), [bytes(32)])

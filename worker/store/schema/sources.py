@@ -124,6 +124,7 @@ archive_sets = Table(
     required("waits", Integer, default="0"),
     now_column("not_before"),
     Column("turned_away_at", Time),
+    Column("turned_away_by", Text),
     required("posted_at", Time),
     now_column("created_at"),
     now_column("updated_at"),
