@@ -44,6 +44,7 @@ channels = Table(
     Column("category", Text),
     now_column("created_at"),
     Column("look_from", Integer),
+    required("looked_to", Integer, default="0"),
     required("recovered_to", Integer, default="0"),
     Column("missing_since", Time),
     Column("full_at", Integer),
