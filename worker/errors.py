@@ -110,6 +110,10 @@ class OutcomeUnknownError(FleetError):
     """Find out: the call may or may not have been applied. Never repeat it blindly."""
 
 
+class SentBeforeError(OutcomeUnknownError):
+    """Find out: Telegram has had this very send before, and does not say what became of it."""
+
+
 class CommitUnknownError(OutcomeUnknownError):
     """Read back: the database was lost while a transaction was committed. The worker's own trouble too."""
 

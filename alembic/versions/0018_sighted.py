@@ -1,13 +1,13 @@
 """Up to which message nothing of ours is unknown, and which volume has turned a set away.
 
 Revision ID: 0018
-Revises: 0016
+Revises: 0017
 """
 
 from alembic import op
 
 revision = "0018"
-down_revision = "0016"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 

@@ -155,26 +155,50 @@ def _put_together(found: list[MarkedMessage]) -> MarkedSet:
 
 
 @dataclass(slots=True)
-class Gathering:
-    """Puts contents together while their messages come in order, and holds only what is not complete."""
+class _Together:
+    """The messages of a content so far: those from its beginning on reach to ``end`` without a hole.
 
-    _open: dict[bytes, dict[tuple[int, int], MarkedMessage]] = field(default_factory=dict)
+    ``lengths`` are the windows, by where they begin, that nothing leads up to so far.
+    """
+
+    first: MarkedMessage
+    by_window: dict[tuple[int, int], MarkedMessage] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
+    end: int = 0
+
+    def add(self, message: MarkedMessage) -> bool:
+        """Whether there is no older one with its window."""
+        marker = message.marker
+        if (marker.offset, marker.length) in self.by_window:
+            return False
+        self.by_window[marker.offset, marker.length] = message
+        # Of two that begin at the same place, the older one counts.
+        self.lengths.setdefault(marker.offset, marker.length)
+        while self.end in self.lengths:
+            self.end += self.lengths.pop(self.end)
+        return True
+
+    @property
+    def messages(self) -> list[MarkedMessage]:
+        return list(self.by_window.values())
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Puts contents together while their messages come, oldest first, and holds only what is not complete."""
+
+    _open: dict[bytes, _Together] = field(default_factory=dict)
 
     def add(self, message: MarkedMessage) -> MarkedSet | MarkedMessage | None:
         """The content that this message completes; the message itself, if an older one holds its window."""
         marker = message.marker
-        together = self._open.setdefault(marker.content_hash, {})
-        window = (marker.offset, marker.length)
-        if window in together:
+        together = self._open.setdefault(marker.content_hash, _Together(message))
+        if not together.add(message):
             return message
-        together[window] = message
-        if sum(length for _, length in together) < marker.total_size:
-            return None
-        found = _put_together(list(together.values()))
-        if not found.is_complete:
+        if together.end != together.first.marker.total_size:
             return None
         del self._open[marker.content_hash]
-        return found
+        return _put_together(together.messages)
 
     def overflow(self) -> Iterator[MarkedSet]:
         """What has waited longest for the rest of it, while there is too much of that."""
@@ -189,8 +213,7 @@ class Gathering:
     @property
     def oldest(self) -> int | None:
         """The first message that waits for others."""
-        first = (next(iter(together.values())).message_id for together in self._open.values())
-        return min(first, default=None)
+        return min((together.first.message_id for together in self._open.values()), default=None)
 
     def _give_up(self, content_hash: bytes) -> MarkedSet:
-        return _put_together(list(self._open.pop(content_hash).values()))
+        return _put_together(self._open.pop(content_hash).messages)

@@ -11,8 +11,9 @@ from worker.errors import (
     OutcomeUnknownError,
     RefusedError,
     RetryableError,
+    SentBeforeError,
 )
-from worker.flow.outbox_ops import Closed, Delete, Expired, Failed, Lane, Send, Sent
+from worker.flow.outbox_ops import Closed, Delete, Expired, Failed, Lane, Send, Sent, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -46,15 +47,20 @@ class PostingTransport:
         self._gateway = gateway
         self._trust = trust
         self.written: dict[int, Message] = {}
+        self.sent_before: set[int] = set()
         self._condemned: dict[tuple[int, int], ChannelRef] = {}
 
     async def send(self, lane: Lane, payload: Posting, random_id: int) -> int:  # noqa: ARG002 - one account only
         await payload.begin()
         # Nothing visible may be written once the account might belong to another process.
         await self._trust.confirmed()
-        message = await self._gateway.send_document(
-            payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=MIME
-        )
+        try:
+            message = await self._gateway.send_document(
+                payload.channel, payload.file, caption=payload.caption, random_id=random_id, mime_type=MIME
+            )
+        except SentBeforeError:
+            self.sent_before.add(random_id)
+            raise
         self.written[random_id] = message
         return message.message_id
 
@@ -96,7 +102,10 @@ async def post(
 ) -> Message:
     """Post through the account's lane of that chat; any ending but "sent" raises what to do about it."""
     lane = Lane(account_id, posting.channel.telegram_id)
+    transport.sent_before.discard(random_id)
     outcome = await outbox.deliver(Send(lane, posting, random_id), expires_in=_PATIENCE_SECONDS)
+    if isinstance(outcome, Unknown) and random_id in transport.sent_before:
+        raise SentBeforeError("Telegram says that the message was sent before, and does not name it")
     _require_sent(outcome)
     return transport.written.pop(random_id)
 

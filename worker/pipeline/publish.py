@@ -17,6 +17,7 @@ from worker.errors import (
     ReferenceExpiredError,
     RefusedError,
     RetryableError,
+    SentBeforeError,
 )
 from worker.pipeline.copying import copy_part
 from worker.pipeline.marking import known_before_sent, marking_for
@@ -203,6 +204,10 @@ async def _post(
         if attempts == [True]:
             await mark_unsent(deps.database, intent, part.ordinal)
         raise
+    except SentBeforeError as error:
+        end_it = f"worker recover --give-up {intent.set_id}"
+        remedy = f"it is looked for at every try; if somebody has deleted it, run: {end_it}"
+        raise SentBeforeError(error.what, remedy=remedy) from error
 
 
 class _Content:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.domain.forming import set_name
-from worker.store.collecting import form_sets, lock_channel
+from worker.store.collecting import ask_again, form_sets, lock_channel
 from worker.store.sets import SourcePart
 from worker.store.visibility import sees_message, sees_set
 
@@ -55,6 +55,10 @@ _NEXT = text(f"""
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
     RETURNING id, fence, channel_id, name, attempts, waits, family, unended,
         found_wanting AND content_hash IS NOT NULL AS contents_failed
+""")
+_UNCOUNT = text("""
+    UPDATE archive_sets SET unended = unended - 1, not_before = fleet_now()
+    WHERE id = ANY(:sets) AND state = 'collecting' AND to_prove AND unended > 0
 """)
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
@@ -114,6 +118,12 @@ async def next_to_prove(
     ]
 
 
+async def uncount(database: Database, unproven: Sequence[Unproven]) -> None:
+    """What ended these tries was no set of them: they were none, and are begun again at once."""
+    async with database.transaction("proofs.uncount") as connection:
+        await connection.execute(_UNCOUNT, {"sets": [one.set_id for one in unproven]})
+
+
 async def settle_complete(database: Database, unproven: Unproven) -> bool:
     """The set may be claimed; false if its files have changed meanwhile."""
     return await _settle(database, unproven, state="ready")
@@ -124,7 +134,8 @@ async def settle_incomplete(
 ) -> bool:
     """The set waits for further parts, or for parts posted again after the ``newest_tried``.
 
-    What was fetched and found broken has failed: it is not told from what was merely never completed.
+    What was fetched and found broken has failed: it is not told from what was merely never completed. Sets
+    of its name that lack a part are asked again: they can have its files only when it is not whole with them.
     """
     state = "failed" if unproven.contents_failed else "collecting"
     return await _settle(database, unproven, state=state, reason=reason, wanting=True, tried=newest_tried)
@@ -214,7 +225,10 @@ async def _settle(
     wanting: bool = False,
     tried: int = 0,
 ) -> bool:
+    is_incomplete = wanting and not to_prove
     async with database.transaction("proofs.settle") as connection:
+        if is_incomplete:
+            await lock_channel(connection, unproven.channel_id)
         values = {
             "set": unproven.set_id,
             "fence": unproven.fence,
@@ -226,7 +240,10 @@ async def _settle(
             "wanting": wanting,
             "tried": tried,
         }
-        return bool((await connection.execute(_SETTLE, values)).rowcount)
+        settled = bool((await connection.execute(_SETTLE, values)).rowcount)
+        if settled and is_incomplete and unproven.family is not None:
+            await ask_again(connection, unproven.channel_id, unproven.family)
+        return settled
 
 
 async def parts_are_gone(

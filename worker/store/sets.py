@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
-from worker.store.collecting import ask_again
+from worker.store.collecting import ask_again, lock_channel
 from worker.store.disk import note_written
 
 if TYPE_CHECKING:
@@ -207,6 +207,9 @@ async def hand_back(
     in a row it was told to wait for others, ``wanting`` that its bytes do not make one archive.
     """
     async with database.transaction("sets.hand_back") as connection:
+        if wanting:
+            # Files that are settled at this moment either see that this set wants them, or are seen here.
+            await lock_channel(connection, claim.channel_id)
         await require_claim(connection, claim)
         state = "failed" if give_up else "ready"
         values: dict[str, object] = {"state": state, "reason": reason, "counted": int(counts)}

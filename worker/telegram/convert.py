@@ -110,7 +110,10 @@ def to_document(media: Any) -> Document | None:
 
 
 def sent_message(updates: Any, random_id: int) -> Message | None:
-    """The message that a send with ``random_id`` made, out of the updates it was answered with."""
+    """The message that a send with ``random_id`` made, out of the updates it was answered with.
+
+    A repeat may be answered with the number alone: the message has been deleted since.
+    """
     listed = getattr(updates, "updates", [])
     ids = {u.random_id: u.id for u in listed if isinstance(u, raw.types.UpdateMessageID)}
     for update in listed:
@@ -118,4 +121,6 @@ def sent_message(updates: Any, random_id: int) -> Message | None:
             update.message.id == ids.get(random_id)
         ):
             return to_message(update.message)
+    if random_id in ids:
+        return Message(ids[random_id], datetime.fromtimestamp(updates.date, UTC), text="", is_ours=True)
     return None

@@ -12,12 +12,12 @@ from worker.errors import (
     FleetError,
     NoAccessError,
     NotBeforeError,
-    OutcomeUnknownError,
     PartMissingError,
     PasswordNeededError,
     ReferenceExpiredError,
     RefusedError,
     RetryableError,
+    SentBeforeError,
 )
 
 _WAIT = re.compile(r"(?:FLOOD|FLOOD_PREMIUM|SLOWMODE)_WAIT_(\d+)")
@@ -85,7 +85,7 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
         return AlreadyDoneError(what)
     if text == "RANDOM_ID_DUPLICATE":
         # The first send with this id is under way or done: its message has to be found, not sent again.
-        return OutcomeUnknownError(what)
+        return SentBeforeError(what)
     if code < 0 or code >= 500:
         return RetryableError(what)
     if text.endswith("API_ID_INVALID"):

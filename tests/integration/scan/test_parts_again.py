@@ -39,6 +39,18 @@ async def test_w4_a_part_whose_damage_shows_only_when_it_is_fetched_is_replaced_
     assert await sets() == {"volumes-1.zip": ("indexed", None, 3)}
 
 
+@pytest.mark.parametrize("order", ["at once", "later"])
+async def test_w4_a_first_part_posted_again_replaces_the_damaged_one(world, run, sets, order):
+    first, second, last = world.make_volumes()
+    await world.post_files(world.sources[0], [_damaged(first), second, last])
+    if order == "later":
+        await run()
+        assert "it is not whole" in (await sets())["volumes-1.zip"][1]
+    await world.post_files(world.sources[0], [first])
+    await run()
+    assert await sets() == {"volumes-1.zip": ("indexed", None, 3)}
+
+
 async def test_w4_a_retry_finds_the_part_that_came_while_its_set_was_left_out(world, run, sets):
     first, second, last = world.make_volumes()
     await world.post_files(world.sources[0], [first, last])

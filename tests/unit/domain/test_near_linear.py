@@ -20,7 +20,7 @@ from worker.domain.composed import composed
 from worker.domain.creator import clean_title, creator_of, is_date, tags_of
 from worker.domain.forming import OpenFile, family_of, form, set_name, waits_for, without_spares
 from worker.domain.listing import Entry
-from worker.domain.marked_set import MarkedMessage, marked_sets
+from worker.domain.marked_set import Gathering, MarkedMessage, marked_sets
 from worker.domain.marker import Marker, find_marker
 from worker.domain.package_content import PackageContent, StoredFile, StoredPart, parts_by_file, tiles
 from worker.domain.preview_choice import PostedPhoto, nearest_photo, picture_rank
@@ -192,6 +192,22 @@ def _messages(count):
     ]
 
 
+def _windows(count):
+    """Windows of one content that overlap, and more bytes than it has, but none of those it begins with."""
+    return [
+        MarkedMessage(
+            n, n, "a", dataclasses.replace(_MARKER, offset=1 + n // 2, length=1 + n % 2, total_size=count)
+        )
+        for n in range(count)
+    ]
+
+
+def _gathered(messages):
+    gathering = Gathering()
+    for message in messages:
+        assert gathering.add(message) is None
+
+
 def _on(make, function):
     def prepare(count):
         things = make(count)
@@ -215,6 +231,7 @@ OF_LISTS = {
     "forming.without_spares": _a_set(without_spares),
     "forming.waits_for": _a_set(lambda found: waits_for(found, found.missing_numbers)),
     "marked_set.marked_sets": _on(_messages, marked_sets),
+    "marked_set.Gathering.add": _on(_windows, _gathered),
     "marked_set.MarkedSet.files": _on(lambda n: marked_sets(_messages(n))[0], lambda found: found.files),
     "package_content.parts_by_file": _on(_content, parts_by_file),
     "package_content.tiles": _on(_content, lambda content: tiles(content.parts, content.size)),
@@ -235,7 +252,6 @@ def test_w3_a_list_twice_as_long_takes_twice_as_long(name):
 
 # Reached through one that is listed, or of no length that strangers choose.
 ELSEWHERE = {
-    "marked_set.Gathering.add": "adds up the windows of one content, of which a package has few",
     "marked_set.Gathering.oldest": "looks at the first of each content",
     "marked_set.Gathering.overflow": "a bounded number of contents",
     "marked_set.Gathering.rest": "a bounded number of contents",

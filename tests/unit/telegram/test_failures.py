@@ -9,11 +9,11 @@ from worker.errors import (
     AlreadyDoneError,
     NoAccessError,
     NotBeforeError,
-    OutcomeUnknownError,
     PartMissingError,
     ReferenceExpiredError,
     RefusedError,
     RetryableError,
+    SentBeforeError,
 )
 from worker.telegram.failures import MigrateError, failure
 
@@ -36,7 +36,7 @@ from worker.telegram.failures import MigrateError, failure
         (400, "FILE_REFERENCE_EXPIRED", ReferenceExpiredError),
         (400, "FILE_PART_7_MISSING", PartMissingError),
         (303, "FILE_MIGRATE_4", MigrateError),
-        (500, "RANDOM_ID_DUPLICATE", OutcomeUnknownError),
+        (500, "RANDOM_ID_DUPLICATE", SentBeforeError),
         (500, "INTERDC_2_CALL_ERROR", RetryableError),
         (-503, "Timeout", RetryableError),
         (400, "MEDIA_INVALID", RefusedError),

@@ -161,6 +161,7 @@ archive_sets = Table(
         *("channel_id", "family"),
         postgresql_where=text("state IN ('collecting', 'skipped')"),
     ),
+    Index("archive_sets_wanting", "channel_id", "family", postgresql_where=text("found_wanting")),
     Index(
         "archive_sets_to_prove",
         *("channel_id", "not_before"),
