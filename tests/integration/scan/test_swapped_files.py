@@ -8,10 +8,10 @@ async def test_w4_whoever_meets_another_file_than_was_written_down_replaces_its_
     world, run, sets, noticed_by
 ):
     source = world.sources[0]
-    archive = await world.post_archive(source)
-    other = await world.post_archive(world.sources[1])
-    kill = {"prove": "db.proofs.next:before:1", "fetch": "db.sets.claim:after:1"}[noticed_by]
+    await world.post_archive(source)
+    kill = {"prove": "db.scan.page:after:1", "fetch": "workspace.open_set:before:1"}[noticed_by]
     await run(faults=f"kill={kill}", ends={"signal": 9})
+    other = await world.post_archive(world.sources[1])
     document = {
         m["file_name"]: m["document_id"] for c in world.sources for m in await world.admin.messages(c)
     }
@@ -26,5 +26,9 @@ async def test_w4_whoever_meets_another_file_than_was_written_down_replaces_its_
         source,
     )
     assert [row["file_name"] for row in rows] == [other.name]
-    states = sorted(row["state"] for row in await world.fetch("SELECT state FROM archive_sets"))
-    assert states == ["duplicate", "indexed"], archive
+    sets = await world.fetch("SELECT name, state, reason FROM archive_sets ORDER BY state")
+    assert [tuple(row) for row in sets] == [
+        (other.name, "duplicate", None),
+        (other.name, "indexed", None),
+        ("archive-1.zip", "skipped", "its messages are gone from their channel"),
+    ]
