@@ -65,14 +65,13 @@ MUTANTS = [
             (
                 "worker/pipeline/scan.py",
                 (
-                    "        kept = await keep_files(connection, source.channel_id, messages)\n"
-                    "        await keep_photos(connection, source, messages)\n"
+                    "        kept = await keep_page(connection, source, messages)\n"
                     "        await advance_cursor(connection, source, newest, fresh)\n"
                 ),
                 (
                     "        await advance_cursor(connection, source, newest, fresh)\n"
                     '    async with deps.database.transaction("scan.rows") as connection:\n'
-                    "        kept = await keep_files(connection, source.channel_id, messages)\n"
+                    "        kept = await keep_page(connection, source, messages)\n"
                 ),
             ),
         ),
