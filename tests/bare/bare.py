@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,8 @@ class Outcome:
 
 def main() -> int:
     """Run on each system that was asked for; 0 if all was well on all of them."""
+    # A shell that starts this in the background has Ctrl-C ignored, by this and all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = _asked()
     steps = ("demo",) if asked.quick else ("demo", "test")
     logs = CACHE / "logs" / time.strftime("%Y%m%d-%H%M%S")

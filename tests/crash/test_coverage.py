@@ -20,6 +20,7 @@ OTHER_COMMANDS = (
     "db.accounts.secret",
     "db.accounts.reseal",
     "db.accounts.enable",
+    "db.accounts.disable",
     "db.accounts.delete",
     # No file here lies at another data centre.
     "db.accounts.key",

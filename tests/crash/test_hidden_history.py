@@ -1,6 +1,9 @@
 """Messages that an account may not see are never taken for gone, whatever it is asked to put right."""
 
 import asyncio
+import json
+import os
+import signal
 
 import pytest
 from recovering import recover
@@ -29,6 +32,76 @@ async def world(tmp_path, database_url):
 async def _standing(world) -> list[str]:
     messages = await world.admin.messages(world.destination)
     return [f"+{m['phone']}" for m in messages if m["document_id"] and not m["deleted"]]
+
+
+async def _status(world) -> dict:
+    assert await world.run("status", "--json") == {"exit": 0}
+    text = "\n" + world.workers.logs[-1].read_text()
+    return json.loads(text[text.rindex("\n{\n") :])
+
+
+async def _waits(world) -> list[str]:
+    return [item["why"] for item in (await _status(world))["sync"]["waiting"] if item["kind"] == "account"]
+
+
+async def test_an_account_that_does_not_see_what_a_backup_lacks_waits_for_the_look_of_one_that_does(
+    world, empty_database_url
+):
+    await world.post_archive(world.sources[0])
+    await world.drain("--account", A)
+    await world.admin.join(world.destination, B, admin=True)
+    await world.forget_everything(empty_database_url)
+
+    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+    assert await _standing(world) == [A]
+    (why,) = await _waits(world)
+    assert "sees Annex only from message" in why
+    assert "account 1 does so as soon as a worker runs it" in why
+
+    await world.drain("--account", A)
+    assert await _waits(world) == []
+    await world.post_archive(world.sources[0])
+    await world.drain("--account", B)
+    assert await _standing(world) == [A, B]
+
+
+async def test_an_account_that_has_looked_looks_again_for_one_that_joined_since(world):
+    looking = world.workers.start("run", "--account", A, env=world.env(WORKER_FLEET__CYCLE_SECS="0.5"))
+    await world.until("SELECT looked_to > 0 FROM channels WHERE is_destination")
+    await world.admin.post_text(world.destination, "before B's time")
+    await world.admin.join(world.destination, B, admin=True)
+    private = await world.admin.create_channel("Private", members=[B])
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Private', 'channel', true)",
+        private["channel_id"],
+    )
+    await world.post_archive(private["channel_id"])
+    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+    await world.until("SELECT looked_to > 1 FROM channels WHERE is_destination")
+    assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+    assert await _standing(world) == [B]
+    os.kill(looking, signal.SIGTERM)
+    assert await asyncio.to_thread(world.workers.wait, looking) == {"exit": 0}
+
+
+async def test_a_fleet_that_sees_only_part_of_its_destination_publishes_once_a_person_has_vouched_for_the_rest(
+    world,
+):
+    await world.fetch("UPDATE accounts SET state = 'disabled' WHERE phone = $1", A)
+    await world.admin.post_text(world.destination, "before B's time")
+    await world.admin.join(world.destination, B, admin=True)
+    await world.post_archive(world.sources[0])
+    assert await world.run("run", "--once") == {"exit": 0}
+    assert await _standing(world) == []
+    status = await _status(world)
+    command = f"channels destination {world.destination} --nothing-hidden"
+    assert any(command in item["why"] for item in status["sync"]["waiting"]), status["sync"]
+
+    assert await world.run(*command.split()) == {"exit": 0}
+    for published in ([B], [B, B]):
+        await world.drain()
+        assert await _standing(world) == published
+        await world.post_archive(world.sources[0])
 
 
 async def test_what_an_account_may_not_see_is_neither_withdrawn_nor_missed(world):

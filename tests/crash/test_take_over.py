@@ -108,3 +108,16 @@ async def test_a_taker_that_is_killed_leaves_an_upload_that_can_still_be_finishe
     await world.drain("--account", B)
     await world.check_invariants()
     assert await _senders(world) == [A, A, B]
+
+
+async def test_a_message_that_names_nobody_and_no_document_is_neither_adopted_nor_sent_again(world):
+    """In a channel, at a server that makes no document of what nobody sees: only the sender could tell."""
+    await world.admin.add_rule("messages.uploadMedia", "error", code=400, text="MEDIA_INVALID", count=0)
+    await _begin(world)
+    await world.admin.ban_account(A)
+    assert await world.run("run", "--once", "--account", A) == {"exit": 1}
+    found = await recover(world, "--account", B)
+    assert found["counts"]["upload"] == {"waits": 1}
+    assert await _senders(world) == [A, A]
+    await recover(world, "--give-up", "1")
+    assert await _senders(world) == [A], "what nobody can tell is left, and named"

@@ -14,6 +14,7 @@ from worker.plain_text import plain, to_json
 from worker.store import roles
 from worker.store.channels import make_destination, make_source
 from worker.store.known_channels import find_channel, known_channels, look_up
+from worker.store.watermarks import vouch_for_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -176,13 +177,31 @@ def category(*, channel: str, name: str | None) -> None:
 
 @channels.command(context_settings=_NAMING)
 @_CHANNEL
-def destination(*, channel: str) -> None:
+@click.option(
+    "--nothing-hidden",
+    is_flag=True,
+    help="Vouch that this fleet has published nothing there that its accounts do not see.",
+)
+def destination(*, channel: str, nothing_hidden: bool) -> None:
     """Publish to CHANNEL, a channel or supergroup, from now on. What is elsewhere stays there.
 
+    Nothing is published before an account that sees all of it has looked for what was published there before,
+    by another database or after a backup was made. Where no account of the fleet sees what was posted before
+    it joined, you can vouch that nothing of this fleet is among it.
+
     \b
-    Example: worker channels destination 2400000003
+    Examples:
+      worker channels destination 2400000003
+      worker channels destination 2400000003 --nothing-hidden
     """
-    found = _decide(channel, make_destination, "New archives go to {}.")
+
+    async def choose(db: Database, telegram_id: int) -> None:
+        await make_destination(db, telegram_id)
+        if nothing_hidden:
+            await vouch_for_hidden(db, telegram_id)
+
+    vouched = " What its accounts do not see there is taken to hold nothing of this fleet."
+    found = _decide(channel, choose, f"New archives go to {{}}.{vouched if nothing_hidden else ''}")
     if not found.posters:
         click.echo("No account may post there yet: make one an administrator.", err=True)
 

@@ -74,7 +74,7 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
             report = await _work(process, deps, mode)
         outcome = "stopped" if process.stopping.is_set() else "finished"
     except AccountUnusableError as error:
-        if await accounts.mark_unusable(process.database, account.id, error.state, error.what):
+        if await accounts.mark_unusable(process.database, lease.tenure, error.state, error.what):
             process.desk.alert(unusable_text(account, error.state, str(error)))
         reason = str(error)
         raise

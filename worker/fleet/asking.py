@@ -118,7 +118,7 @@ async def _here(process: Process, account: Account, wish: Wish, counter: Counter
             return await _run(process, account, lease, wish, counter)
         except AccountUnusableError as error:
             if not wish.dry:
-                await accounts.mark_unusable(process.database, account.id, error.state, error.what)
+                await accounts.mark_unusable(process.database, lease.tenure, error.state, error.what)
             return None
 
 

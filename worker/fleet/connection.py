@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Watcher
     from worker.store.accounts import Account, StoredSession
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
 
 
@@ -37,7 +38,7 @@ async def gateway_of(
     """The account's way to Telegram, not yet connected, tied to its lease."""
     transfer = process.settings.transfer
     proxy = await proxies.load(process.database, process.sealer, account.id)
-    keeper = _KeyKeeper(process.database, process.sealer, account.id)
+    keeper = _KeyKeeper(process.database, process.sealer, lease.tenure)
     return Gateway(
         replace(process.server, proxy=proxy),
         permission=process.governance.permission(account.id, standing),
@@ -66,13 +67,13 @@ class _KeyKeeper:
 
     database: Database
     sealer: Sealer
-    account_id: int
+    tenure: Tenure
 
     async def keep(self, dc_id: int, key: bytes) -> None:
-        await keep_key(self.database, self.sealer, self.account_id, dc_id, key)
+        await keep_key(self.database, self.sealer, self.tenure, dc_id, key)
 
     async def forget(self, dc_id: int) -> None:
-        await forget_key(self.database, self.account_id, dc_id)
+        await forget_key(self.database, self.tenure, dc_id)
 
 
 @contextlib.asynccontextmanager
@@ -118,6 +119,7 @@ async def connected(
                 workspace=process.workspace,
                 nursery=process.nursery,
                 clock=process.clock,
+                looked_through=process.lookout.channels,
                 watcher=watcher,
                 outbox=outbox,
                 transport=transport,

@@ -32,6 +32,11 @@ async def share(database: Database, crowding: Crowding, clock: Clock) -> None:
 async def share_once(database: Database, crowding: Crowding, host: str) -> None:
     """Tell what is known here, and take over what the others know."""
     if crowding.take_news():
-        crowding.hold(await host_pauses.note_refusal(database, host))
+        try:
+            crowding.hold(await host_pauses.note_refusal(database, host))
+        except FleetError:
+            # The others still have to be told.
+            crowding.refused()
+            raise
     else:
         crowding.hold(await host_pauses.pause_left(database, host))

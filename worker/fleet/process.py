@@ -20,7 +20,7 @@ from worker.fleet.presence import own_memory, signed_on
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
-from worker.recovery.strays import Lookout
+from worker.recovery.lookout import Lookout
 from worker.store import workers
 from worker.store.pauses import PauseStore
 from worker.store.sealing import Sealer

@@ -81,9 +81,6 @@ class ReadySets:
             raise SourceClosedError
         # What was begun comes before anything new, also while a long backlog lasts.
         await finish_open_intents(self._deps)
-        stopping = self._process.stopping
-        if not await self._process.lookout.look(self._deps, stopping.is_set, self._process.tell):
-            raise SourceClosedError
         resting = resting_channels(pauses, self._deps.account.id)
         paused = [pause.account for pause in pauses if pause.account is not None and pause.channel is None]
         claim = await self._claim(Turn(self._last_channel, resting, paused))
@@ -155,7 +152,10 @@ class ReadySets:
             self._rested = True
 
     async def _claim(self, turn: Turn) -> Claim | None:
+        stopping = self._process.stopping
         try:
+            if not await self._process.lookout.look(self._deps, stopping.is_set, self._process.tell):
+                raise SourceClosedError
             claim = await claim_next(self._deps, turn)
         except UserError as error:
             # Its sources are read all the same: another account may publish what is found there.

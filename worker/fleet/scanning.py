@@ -95,6 +95,9 @@ async def _ask_about(deps: Deps, unasked: Sequence[Readable]) -> list[Readable]:
             # What is known is read all the same; the others wait for the next scan.
             log.info("scan.sight_not_asked", channel=source.title, reason=str(error))
             break
+        except RefusedError as error:
+            # One that cannot be asked about keeps no other from being read.
+            log.warning("scan.sight_not_told", channel=source.title, reason=str(error))
     sources = await cursors.readable_sources(deps.database, deps.account.id)
     return [source for source in sources if source.visible_from is not None]
 

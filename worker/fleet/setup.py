@@ -16,6 +16,7 @@ from worker.clock import SystemClock
 from worker.errors import (
     AccountBannedError,
     AccountUnusableError,
+    FenceLostError,
     FleetError,
     LeaseLostError,
     NotBeforeError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from worker.fleet.lease import Lease
     from worker.store.accounts import Account
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
     from worker.store.silence import Silence
     from worker.telegram.client import Server
@@ -131,10 +133,12 @@ async def log_in(
     ``anew`` leaves a login that was begun before where it stands, and has another code sent.
     """
     account = await accounts.add_account(login.database, phone)
+    tenure: Tenure | None = None
     try:
         async with login.lease(account.id) as lease:
             if lease is None:
                 raise in_use(account.id)
+            tenure = lease.tenure
             pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
             old = await session_before(login, account)
             try:
@@ -150,7 +154,8 @@ async def log_in(
     except LeaseLostError as error:
         raise interrupted(account.id, error) from error
     except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
-        await _note_end(login, account, error)
+        if tenure is not None:
+            await _note_end(login, tenure, error)
         raise explain(account.id, error) from error
     return await accounts.add_account(login.database, phone)
 
@@ -174,28 +179,37 @@ async def _go_on(
     )
     lease.on_lost = gateway.abort
     async with _connected(gateway):
-        finished = await _Steps(login, account, gateway, ask_code, ask_password).run(pending)
+        steps = _Steps(login, account, lease.tenure, gateway, ask_code, ask_password)
+        finished = await steps.run(pending)
     await channels.record_seen(login.database, account.id, finished.seen)
     await accounts.save_login(login.database, login.sealer, lease.tenure, finished.session, finished.me)
 
 
-async def _note_end(login: Login, account: Account, error: FleetError) -> None:
+async def _note_end(login: Login, tenure: Tenure, error: FleetError) -> None:
     """Some refusals end a login for good: there is nothing to go on with."""
     if isinstance(error, AccountBannedError) or "PHONE_NUMBER_BANNED" in error.what:
-        await accounts.mark(login.database, account.id, "banned", error.what)
-    elif "PHONE_NUMBER_UNOCCUPIED" in error.what or "PHONE_NUMBER_INVALID" in error.what:
-        await pending_logins.drop(login.database, account.id)
-        await accounts.mark(login.database, account.id, "new", None)
+        await accounts.mark(login.database, tenure, "banned", error.what)
+        return
+    is_no_number = "PHONE_NUMBER_UNOCCUPIED" in error.what or "PHONE_NUMBER_INVALID" in error.what
+    if is_no_number and await accounts.mark(login.database, tenure, "new", None):
+        await pending_logins.drop(login.database, tenure.account_id)
 
 
 class _Steps:
     """One login, from wherever it stands to its end."""
 
     def __init__(
-        self, login: Login, account: Account, gateway: Gateway, ask_code: Ask, ask_password: Ask
+        self,
+        login: Login,
+        account: Account,
+        tenure: Tenure,
+        gateway: Gateway,
+        ask_code: Ask,
+        ask_password: Ask,
     ) -> None:
         self._login = login
         self._account = account
+        self._tenure = tenure
         self._gateway = gateway
         self._ask_code = ask_code
         self._ask_password = ask_password
@@ -247,7 +261,8 @@ class _Steps:
         pending = PendingLogin(dc_id, auth_key, code_hash, awaits_password=awaits_password)
         await pending_logins.save(self._login.database, self._login.sealer, self._account.id, pending)
         state = "awaiting_password" if awaits_password else "awaiting_code"
-        await accounts.mark(self._login.database, self._account.id, state, None)
+        if not await accounts.mark(self._login.database, self._tenure, state, None):
+            raise FenceLostError(f"account {self._account.id} has another owner by now")
         return pending
 
     async def _give_password(self) -> None:

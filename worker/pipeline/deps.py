@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from worker.domain.split_plan import MIB
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from uuid import UUID
 
     from worker.archives.nursery import Nursery
@@ -96,6 +97,8 @@ class Deps:
     workspace: Workspace
     nursery: Nursery
     clock: Clock
+    # The destinations in which this process knows of everything of ours: it publishes in no other.
+    looked_through: Container[int]
     watcher: Watcher
     outbox: Outbox[Posting]
     transport: PostingTransport

@@ -8,6 +8,7 @@ where it was posted.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,18 @@ async def prove_some(
     waiting = await proofs.next_to_prove(
         deps.database, deps.account.id, most=_MOST_SETS, hold=hold, resting=resting
     )
+    try:
+        await _prove_in_channels(deps, waiting, found)
+    except (*ENDS_ACCOUNTS_WORK, asyncio.CancelledError):
+        # A connection that breaks, an account that is lost, a worker that is told to stop: no set's fault.
+        if deps.trust.is_trusted:
+            with contextlib.suppress(FleetError):
+                await proofs.uncount(deps.database, waiting)
+        raise
+    return len(waiting)
+
+
+async def _prove_in_channels(deps: Deps, waiting: Sequence[Unproven], found: Callable[[], None]) -> None:
     for channel_id, in_channel in groupby(sorted(waiting, key=_channel), key=_channel):
         unproven = list(in_channel)
         try:
@@ -79,7 +92,6 @@ async def prove_some(
             await _look_again(deps, unproven, error)
             continue
         await _prove_several(deps, unproven, documents, found)
-    return len(waiting)
 
 
 async def _prove_several(

@@ -52,6 +52,10 @@ async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
     """Commit what is about to be sent where, with ids that are made this once."""
     most = deps.settings.fleet.destination_messages
     destination = await destination_of(deps.database, deps.account.id, most_messages=most)
+    if destination.channel_id not in deps.looked_through:
+        # Another one was chosen while the set was fetched.
+        what = f"{destination.title} is looked through before anything is published there"
+        raise NotBeforeError(what, seconds=deps.settings.fleet.busy_retry_secs)
     floor = await deps.gateway.newest_message_id(destination.ref)
     await require_room(deps.database, destination, floor, most_messages=most)
     parts = list(_plan(claim, content_hash, deps.upload_limit))

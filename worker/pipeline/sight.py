@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worker.domain.telegram import ChannelRef
     from worker.pipeline.deps import Deps
     from worker.store.cursors import Readable, Source
+    from worker.store.lookouts import Place
 
 
 class SightChangedError(RetryableError):
@@ -41,7 +42,7 @@ async def require_sight(deps: Deps, channel_id: int, messages: Iterable[int], wh
         raise NoAccessError(f"account {deps.account.id} does not see all of {what}")
 
 
-def is_outdated(deps: Deps, readable: Readable | Source) -> bool:
+def is_outdated(deps: Deps, readable: Readable | Source | Place) -> bool:
     """Whether Telegram has told of another membership than the one that the account's sight belongs to."""
     told = deps.gateway.member_since(readable.ref)
     return None not in (told, readable.member_since) and told != readable.member_since

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import AccountUnusableError, FleetError, LeaseLostError
+from worker.errors import ENDS_ACCOUNTS_WORK, FleetError
 from worker.log import get_logger
 from worker.store.channels import channel_ref
 from worker.store.source_files import keep_files
@@ -51,7 +51,7 @@ async def try_to_note_swapped(deps: Deps, channel_id: int, parts: Sequence[Sourc
     """The same where nothing depends on it: whoever asks for the file next looks again."""
     try:
         await note_swapped(deps, channel_id, parts)
-    except (LeaseLostError, AccountUnusableError):
+    except ENDS_ACCOUNTS_WORK:
         raise
     except FleetError as error:
         log.info("source.not_looked_at", reason=str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import NoAccessError
+from worker.errors import NoAccessError, NotBeforeError
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.intents import finish_open_intents
 from worker.recovery.left_over import remove_left_overs
@@ -121,6 +121,6 @@ async def _standing(deps: Deps, begun: Begun) -> str:
     known = f"{begun.sent_count} of {begun.part_count} parts recorded"
     try:
         unrecorded = [found async for found in find_above_floor(deps, intent)]
-    except NoAccessError as error:
+    except (NoAccessError, NotBeforeError) as error:
         return f"{known}, and no more can be seen: {error.what}"
     return f"{known}, {len(unrecorded)} more are there" if unrecorded else known

@@ -23,7 +23,7 @@ from worker.recovery.restore import part_bytes
 from worker.store import adoption
 from worker.store.packages import package_with
 from worker.store.uploads import live_intent_for
-from worker.store.watermarks import begin_look, note_looked
+from worker.store.watermarks import Begun, begin_look, note_looked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
 
 log = get_logger(__name__)
+# What a report of messages names at most; `worker verify` lists the rest.
+MOST_NAMED = 20
 # How often is written down how far a long look is: about twice a minute at Telegram's pace.
 _PAGES_KEPT = 20
 
@@ -225,8 +227,8 @@ async def go_through(
     """
     database, channel_id = adopting.deps.database, adopting.channel_id
     newest = await adopting.deps.gateway.newest_message_id(ref)
-    begun = 0 if adopting.dry_run else await begin_look(database, channel_id)
-    cursor, kept, pages = begun if above is None else above, begun, 0
+    begun = Begun(0, 0) if adopting.dry_run else await begin_look(database, channel_id)
+    cursor, kept, pages = begun.above if above is None else above, begun.above, 0
     since = adopting.deps.gateway.member_since(ref)
     while page := await adopting.deps.gateway.page_after(ref, cursor):
         if is_stopping():
@@ -239,12 +241,14 @@ async def go_through(
         if pages % _PAGES_KEPT == 0 and not adopting.dry_run and adopting.settled_to(cursor) > kept:
             kept = adopting.settled_to(cursor)
             _require_same_membership(adopting.deps, ref, since)
-            await note_looked(database, channel_id, kept)
+            await note_looked(database, channel_id, kept, is_through=False)
     _require_same_membership(adopting.deps, ref, since)
     await adopting.end()
     if not adopting.dry_run:
-        left = None if adopting.held_back is None else adopting.settled_to(cursor)
-        await note_looked(database, channel_id, left)
+        is_through = adopting.held_back is None
+        # Whatever an account does not see was posted before the look began, deleted or not.
+        settled = max(cursor, begun.hidden_to) if is_through else adopting.settled_to(cursor)
+        await note_looked(database, channel_id, settled, is_through=is_through)
     return cursor
 
 

@@ -6,6 +6,8 @@ ours, and what it holds is what the package promises.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import JoinedReader, Part
@@ -14,6 +16,7 @@ from worker.domain.package_content import parts_by_file
 from worker.errors import (
     ENDS_ACCOUNTS_WORK,
     BusyError,
+    FleetError,
     NoAccessError,
     NotBeforeError,
     OutcomeUnknownError,
@@ -78,8 +81,14 @@ async def complete_pending(deps: Deps) -> int:
 async def _complete_or_uncount(deps: Deps, pending: PendingPackage) -> None:
     try:
         await _complete(deps, pending)
-    except _NOT_THE_ARCHIVE:
+    except (*_NOT_THE_ARCHIVE, *ENDS_ACCOUNTS_WORK):
         await uncount_listing(deps.database, pending.package_id)
+        raise
+    except asyncio.CancelledError:
+        # A worker that is told to stop, or an account that is passed on, says nothing about the archive.
+        if deps.trust.is_trusted:
+            with contextlib.suppress(FleetError):
+                await uncount_listing(deps.database, pending.package_id)
         raise
 
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from worker.domain.marker import find_marker
 from worker.domain.origin import Standing
 from worker.domain.telegram import Message
-from worker.errors import BusyError, FenceLostError, NoAccessError, RefusedError
+from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
+    FenceLostError,
+    FleetError,
+    NoAccessError,
+    NotBeforeError,
+    RefusedError,
+)
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.posting import remove
@@ -27,6 +34,7 @@ from worker.store.channels import channel_ref
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from worker.domain.marker import Marker
     from worker.domain.origin import Authority
     from worker.domain.telegram import ChannelRef, Document
     from worker.pipeline.deps import Deps
@@ -70,27 +78,30 @@ async def find_above_floor(deps: Deps, intent: Intent) -> AsyncIterator[Found]:
     while missing and (page := await deps.gateway.page_after(channel, cursor)):
         for item in page:
             cursor = item.message_id if isinstance(item, Message) else item
-            if not isinstance(item, Message) or (found := _part_in(item, intent, missing, authority)) is None:
+            if not isinstance(item, Message) or (found := _part_in(item, intent, missing)) is None:
                 continue
-            part, document = found
+            part, document, marker = found
+            standing = authority.standing(item, marker)
+            if not _is_ours(item, document, part, standing, authority):
+                log.warning("message.not_ours", message=item.message_id, upload=intent.upload_id)
+                if intent.reason is None and _may_be_ours(item, part, standing):
+                    raise _nobody_can_tell(deps, intent, item, part)
+                continue
             del missing[part.plan.offset]
             yield Found(part.plan.ordinal, cursor, document.document_id)
 
 
 def _part_in(
-    message: Message, intent: Intent, missing: dict[int, UploadPart], authority: Authority
-) -> tuple[UploadPart, Document] | None:
-    """Which missing part this message carries. A caption alone proves nothing: the bytes must be there."""
+    message: Message, intent: Intent, missing: dict[int, UploadPart]
+) -> tuple[UploadPart, Document, Marker] | None:
+    """Which missing part this message claims to carry. A caption alone is none: the bytes must be there."""
     marker, document = find_marker(message.text), message.document
     if marker is None or document is None or marker.content_hash != intent.content_hash:
         return None
     part = missing.get(marker.offset)
     if part is None or not marker.length == document.size == part.plan.length:
         return None
-    if not _is_ours(message, document, part, authority.standing(message, marker), authority):
-        log.warning("message.not_ours", message=message.message_id, upload=intent.upload_id)
-        return None
-    return part, document
+    return part, document, marker
 
 
 def _is_ours(
@@ -103,6 +114,25 @@ def _is_ours(
         return document.document_id == part.document_id and authority.is_sent_by_us(message)
     # An intent from before there were codes, or at a server that makes no document of what nobody sees.
     return standing is Standing.TO_BE_HASHED and authority.names_us(message)
+
+
+def _may_be_ours(message: Message, part: UploadPart, standing: Standing) -> bool:
+    """Whether it may be what another account of ours has sent where messages name nobody.
+
+    Nothing tells of which document: the server made none before, or there were no codes yet.
+    """
+    is_nobodys = message.sender_id == 0 and part.document_id is None
+    return is_nobodys and part.state == "sending" and standing in (Standing.TO_BE_HASHED, Standing.OLD)
+
+
+def _nobody_can_tell(deps: Deps, intent: Intent, message: Message, part: UploadPart) -> NotBeforeError:
+    """Neither adopted, since it may be somebody else's, nor sent once more beside what may be ours."""
+    return NotBeforeError(
+        f"message {message.message_id} at the destination may be part {part.plan.ordinal + 1} of it,"
+        " and nothing tells who has sent it",
+        seconds=deps.settings.fleet.retry_base_secs,
+        remedy=f"delete that message, or end the upload: worker recover --give-up {intent.set_id}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +169,12 @@ async def settle_unseen(deps: Deps) -> None:
         try:
             async with only_publisher(deps, item.content_hash):
                 await _settle(deps, item.upload_id)
-        except (BusyError, FenceLostError, NoAccessError) as error:
+        except FenceLostError as error:
+            log.info("upload.not_settled", upload=item.upload_id, reason=str(error))
+        except ENDS_ACCOUNTS_WORK:
+            raise
+        except FleetError as error:
+            # A wait that Telegram asks for here holds up that content, and nothing else.
             log.info("upload.not_settled", upload=item.upload_id, reason=str(error))
 
 

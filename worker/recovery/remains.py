@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import AccountUnusableError, BusyError, FenceLostError, FleetError, LeaseLostError
+from worker.errors import ENDS_ACCOUNTS_WORK, BusyError, FenceLostError, FleetError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
@@ -51,7 +51,7 @@ async def take_back(deps: Deps, findings: Findings, remains: Remains) -> None:
         except FenceLostError as error:
             is_settled = False
             log.info("remains.not_ours", package=remains.package_id, reason=str(error))
-        except (LeaseLostError, AccountUnusableError):
+        except ENDS_ACCOUNTS_WORK:
             raise
         except FleetError as error:
             is_settled = False

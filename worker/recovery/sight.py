@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.errors import NoAccessError, NotBeforeError
+from worker.errors import NoAccessError, NotBeforeError, RefusedError
 from worker.log import get_logger
 from worker.pipeline.sight import look_how_far
 from worker.store.channels import channel_ref
@@ -74,7 +74,7 @@ class Sight:
                 await self.look(channel_id, ref)
             except NoAccessError:
                 await self.shut_out(channel_id)
-            except NotBeforeError as error:
+            except (NotBeforeError, RefusedError) as error:
                 # Nothing is concluded there meanwhile; everything else goes on.
                 log.info("sight.not_asked", channel=channel_id, reason=str(error))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from worker.errors import BusyError, FenceLostError, FleetError, LeaseLostError, NotBeforeError
+from worker.errors import ENDS_ACCOUNTS_WORK, BusyError, FenceLostError, FleetError, NotBeforeError
 from worker.log import get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.recovery.findings import Kind
@@ -67,7 +67,7 @@ async def _take_over_from(deps: Deps, findings: Findings, account_id: int, begun
                 findings.note(Kind.UPLOAD, item.set_name, f"taken over: from account {account_id}")
             except FenceLostError as error:
                 log.info("take_over.too_late", upload=item.upload_id, reason=str(error))
-            except LeaseLostError:
+            except ENDS_ACCOUNTS_WORK:
                 raise
             except FleetError as error:
                 findings.note(Kind.UPLOAD, item.set_name, f"waits: {error}")

@@ -10,6 +10,7 @@ from worker.store import overview, restrictions, roster
 from worker.store.channels import channel_titles
 from worker.store.destinations import full_destination
 from worker.store.governor_store import active_blocks
+from worker.store.lookouts import waiters
 from worker.store.missing_packages import held_destinations
 from worker.store.pauses import PauseStore
 from worker.store.progress import SetUnderWay, sets_under_way
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from worker.domain.calls import Block
     from worker.domain.pauses import Pause
     from worker.store.database import Database
+    from worker.store.lookouts import Waiter
     from worker.store.missing_packages import HeldDestination
     from worker.store.topic_cursors import UnreadableTopic
 
@@ -52,6 +54,7 @@ class Facts:
     unreadable: Sequence[UnreadableTopic] = ()
     held: Sequence[HeldDestination] = ()
     full: tuple[str, int] | None = None
+    unsighted: Sequence[Waiter] = ()
     pauses: Sequence[Pause] = ()
     channel_titles: dict[int, str] = field(default_factory=dict)
 
@@ -80,6 +83,7 @@ async def read_facts(database: Database) -> Facts:
         unreadable=await unreadable_topics(database),
         held=await held_destinations(database),
         full=await full_destination(database),
+        unsighted=await waiters(database),
         pauses=pauses,
         channel_titles=await channel_titles(database, paused_channels) if paused_channels else {},
     )

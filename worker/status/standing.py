@@ -72,6 +72,7 @@ def what_waits(
         *_waiting_workers(accounts, workers),
         *_waiting_accounts(facts, accounts, workers),
         *_shut_out_accounts(facts, accounts),
+        *_unsighted_accounts(facts, accounts),
         *_closed_destinations(facts),
         *_unreadable_topics(facts),
         *_waiting_sets(facts),
@@ -124,6 +125,14 @@ def _shut_out_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Itera
         yield Waiting("account", name, plain(f"{why} — {remedy}"), None)
 
 
+def _unsighted_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Iterator[Waiting]:
+    names = {account.id: account.name for account in accounts}
+    for item in facts.unsighted:
+        name = names.get(item.account_id, f"account {item.account_id}")
+        needs = "" if item.looker is not None else "needs you: "
+        yield Waiting("account", name, plain(f"{needs}{item.reason} — {item.remedy}"), None)
+
+
 def _closed_destinations(facts: Facts) -> Iterator[Waiting]:
     """Where nothing is published until a person has looked, or chosen another channel."""
     for item in facts.held:
@@ -160,7 +169,12 @@ def _where(item: WaitingSet) -> str:
 
 def _takes_nothing(facts: Facts) -> bool:
     """Whether the channel that archives go to waits for a person."""
-    return facts.full is not None or any(item.is_chosen for item in facts.held)
+    if facts.full is not None or any(item.is_chosen for item in facts.held):
+        return True
+    kept_out = {item.account_id for item in facts.shut_out if item.is_destination}
+    kept_out |= {item.account_id for item in facts.unsighted if item.looker is None}
+    at_work = {account.id for account in facts.accounts if account.state == "ready"}
+    return bool(facts.unsighted) and at_work <= kept_out
 
 
 def _is_everything(pause: Pause) -> bool:

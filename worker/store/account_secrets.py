@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.leases import require_owner
+
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
 
 # Any number of sealers at once, or one who changes the key.
@@ -44,18 +47,23 @@ async def save_key(
     )
 
 
-async def keep_key(database: Database, sealer: Sealer, account_id: int, dc_id: int, key: bytes) -> None:
-    """Keep a key of another data centre than the account's own."""
+async def keep_key(database: Database, sealer: Sealer, tenure: Tenure, dc_id: int, key: bytes) -> None:
+    """Keep a key of another data centre than the account's own.
+
+    Whoever has lost the account writes nothing: a login may have replaced its session, and be at home there.
+    """
     async with database.transaction("accounts.key") as connection:
-        await save_key(connection, sealer, account_id, dc_id, key, is_main=False)
+        await require_owner(connection, tenure)
+        await save_key(connection, sealer, tenure.account_id, dc_id, key, is_main=False)
 
 
-async def forget_key(database: Database, account_id: int, dc_id: int) -> None:
+async def forget_key(database: Database, tenure: Tenure, dc_id: int) -> None:
     """A data centre does not know this key any more."""
     async with database.transaction("accounts.key_forgotten") as connection:
+        await require_owner(connection, tenure)
         await connection.execute(
             text("DELETE FROM account_keys WHERE account_id = :account AND dc_id = :dc AND NOT is_main"),
-            {"account": account_id, "dc": dc_id},
+            {"account": tenure.account_id, "dc": dc_id},
         )
 
 

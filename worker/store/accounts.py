@@ -9,9 +9,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.domain.phone import international, looks_like_phone, masked_phone
-from worker.errors import FenceLostError, UserError
+from worker.errors import UserError
 from worker.store import pending_logins
 from worker.store.account_secrets import load_keys, save_key
+from worker.store.leases import require_owner
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -113,7 +114,7 @@ async def save_login(
     account_id = tenure.account_id
     try:
         async with database.transaction("accounts.login") as connection:
-            await _require_owner(connection, tenure)
+            await require_owner(connection, tenure)
             # The keys of other data centres were authorised by the session before.
             await connection.execute(
                 text("DELETE FROM account_keys WHERE account_id = :account"), {"account": account_id}
@@ -130,15 +131,6 @@ async def save_login(
             "another account of the fleet is logged in as the same person",
             remedy="see: worker accounts list; remove one of the two",
         ) from error
-
-
-async def _require_owner(connection: AsyncConnection, tenure: Tenure) -> None:
-    query = text("""
-        SELECT 1 FROM accounts WHERE id = :account AND worker_id = :worker AND lease_epoch = :epoch FOR UPDATE
-    """)
-    values = {"account": tenure.account_id, "worker": tenure.worker_id, "epoch": tenure.epoch}
-    if (await connection.execute(query, values)).first() is None:
-        raise FenceLostError(f"account {tenure.account_id} has another owner by now")
 
 
 async def save_me(database: Database, account_id: int, me: Me) -> None:
@@ -178,21 +170,29 @@ async def load_session(database: Database, sealer: Sealer, account_id: int) -> S
     return session
 
 
-async def mark(database: Database, account_id: int, state: str, reason: str | None) -> None:
-    """Say how an account stands."""
+async def mark(database: Database, tenure: Tenure, state: str, reason: str | None) -> bool:
+    """Say how an account stands after this turn with it; False if it has had another owner since."""
     async with database.transaction("accounts.state") as connection:
-        await connection.execute(
+        result = await connection.execute(
             text("""
                 UPDATE accounts SET state = :state, state_reason = :reason, updated_at = fleet_now()
-                WHERE id = :account
+                WHERE id = :account AND lease_epoch = :epoch
             """),
-            {"account": account_id, "state": state, "reason": reason},
+            {"account": tenure.account_id, "epoch": tenure.epoch, "state": state, "reason": reason},
         )
+    return bool(result.rowcount)
 
 
 async def disable(database: Database, account_id: int) -> None:
     """Let it rest; whoever runs it lets go of it."""
-    await mark(database, account_id, "disabled", None)
+    async with database.transaction("accounts.disable") as connection:
+        await connection.execute(
+            text("""
+                UPDATE accounts SET state = 'disabled', state_reason = NULL, updated_at = fleet_now()
+                WHERE id = :account
+            """),
+            {"account": account_id},
+        )
 
 
 async def enable(database: Database, account_id: int) -> None:
@@ -233,14 +233,17 @@ async def delete(database: Database, account_id: int) -> None:
         ) from error
 
 
-async def mark_unusable(database: Database, account_id: int, state: str, reason: str) -> bool:
-    """Telegram said that the account works no more; a person has to act. Says whether that is news."""
+async def mark_unusable(database: Database, tenure: Tenure, state: str, reason: str) -> bool:
+    """Telegram said that the account works no more; a person has to act. Says whether that is news.
+
+    Whoever has lost the account heard it of a session that may have been replaced: nothing is written.
+    """
     async with database.transaction("accounts.unusable") as connection:
         result = await connection.execute(
             text("""
                 UPDATE accounts SET state = :state, state_reason = :reason, updated_at = fleet_now()
-                WHERE id = :account AND state = 'ready'
+                WHERE id = :account AND state = 'ready' AND lease_epoch = :epoch
             """),
-            {"account": account_id, "state": state, "reason": reason},
+            {"account": tenure.account_id, "epoch": tenure.epoch, "state": state, "reason": reason},
         )
     return bool(result.rowcount)

@@ -83,8 +83,10 @@ _UNASKED = text("UPDATE memberships SET member_since = NULL WHERE account_id = :
 _SAME_MEMBERSHIP = """
     memberships.can_read AND coalesce(memberships.member_since = CAST(:since AS bigint), true)
 """
+# A time that lies ahead was written before the clock stepped back.
 _SEEN_LONG_AGO = text("""
-    SELECT coalesce(max(checked_at) < fleet_now() - :old * interval '1 second', true)
+    SELECT coalesce(
+        max(checked_at) NOT BETWEEN fleet_now() - :old * interval '1 second' AND fleet_now(), true)
     FROM memberships WHERE account_id = :account
 """)
 _SEEN = (

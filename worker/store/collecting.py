@@ -95,8 +95,8 @@ _EMPTIED = text("""
 """)
 
 
-# A part posted again carries the name of the one that it is to replace. Relies on archive_sets_open and on
-# source_files_order_key; sets that have failed or wait for another attempt are few.
+# A part posted again carries the name of the one that it is to replace. Asked for every name that is read.
+# Relies on archive_sets_wanting, archive_sets_open and source_files_order_key.
 _ASK_AGAIN = text(f"""
     UPDATE archive_sets SET state = 'collecting', reason = :unchecked, to_prove = true, attempts = 0,
         not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()

@@ -99,7 +99,8 @@ class Source:
 # SQL: whether the cursor ``t`` has something left to read. A topic that was refused is tried again later.
 _AGAIN_HOURS = 6
 TO_READ = f"""((t.last_message_id < t.newest_message_id OR t.reread_at < t.reread_to)
-    AND (t.unreadable IS NULL OR t.scanned_at < fleet_now() - interval '{_AGAIN_HOURS} hours'))"""
+    AND (t.unreadable IS NULL
+         OR t.scanned_at NOT BETWEEN fleet_now() - interval '{_AGAIN_HOURS} hours' AND fleet_now()))"""
 _OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
 _READABLE = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.member_since,

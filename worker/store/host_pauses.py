@@ -17,6 +17,8 @@ _MOST_FAILURES = 10
 _KNOW = text("""
     INSERT INTO host_pauses (host, until) VALUES (:host, '-infinity') ON CONFLICT (host) DO NOTHING
 """)
+# One that seems to last longer than any was made for was written before the clock stepped back, and is over.
+_LASTS = f"""h.until > fleet_now() AND h.until <= fleet_now() + interval '{_LONGEST_SECONDS} seconds'"""
 # What several processes are told while a pause lasts is one refusal.
 _REFUSED = text(f"""
     UPDATE host_pauses h SET failures = each.failures, until = fleet_now() + interval '1 second'
@@ -24,10 +26,11 @@ _REFUSED = text(f"""
     FROM (SELECT CASE WHEN until > fleet_now() - interval '{_FORGOTTEN_SECONDS} seconds'
                  THEN least(failures + 1, {_MOST_FAILURES}) ELSE 1 END AS failures
           FROM host_pauses WHERE host = :host FOR UPDATE) each
-    WHERE h.host = :host AND h.until <= fleet_now()
+    WHERE h.host = :host AND NOT ({_LASTS})
 """)
-_LEFT = text("""
-    SELECT greatest(0, extract(epoch FROM until - fleet_now()))::float8 FROM host_pauses WHERE host = :host
+_LEFT = text(f"""
+    SELECT CASE WHEN {_LASTS} THEN extract(epoch FROM until - fleet_now()) ELSE 0 END::float8
+    FROM host_pauses h WHERE host = :host
 """)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.errors import FenceLostError
 from worker.store.locks import account_is_locked, account_locks
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.store.database import Database
 
@@ -142,6 +144,16 @@ async def owners(database: Database) -> dict[int, Mark]:
 
 def _mark(row: Row[tuple[object, ...]]) -> Mark:
     return Mark(row.worker_id, row.lease_epoch, row.lease_until, row.server)
+
+
+async def require_owner(connection: AsyncConnection, tenure: Tenure) -> None:
+    """Refuse this transaction to all but the account's owner; there is no other before it ends."""
+    query = text("""
+        SELECT 1 FROM accounts WHERE id = :account AND worker_id = :worker AND lease_epoch = :epoch FOR UPDATE
+    """)
+    values = {"account": tenure.account_id, "worker": tenure.worker_id, "epoch": tenure.epoch}
+    if (await connection.execute(query, values)).first() is None:
+        raise FenceLostError(f"account {tenure.account_id} has another owner by now")
 
 
 async def end_tenure(database: Database, tenure: Tenure) -> None:

@@ -56,6 +56,10 @@ _NEXT = text(f"""
     RETURNING id, fence, channel_id, name, attempts, waits, family, unended,
         found_wanting AND content_hash IS NOT NULL AS contents_failed
 """)
+_UNCOUNT = text("""
+    UPDATE archive_sets SET unended = unended - 1, not_before = fleet_now()
+    WHERE id = ANY(:sets) AND state = 'collecting' AND to_prove AND unended > 0
+""")
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
     WHERE set_id = ANY(:sets) ORDER BY set_id, part_number
@@ -112,6 +116,12 @@ async def next_to_prove(
         )
         for row in sorted(rows, key=lambda row: row.id)
     ]
+
+
+async def uncount(database: Database, unproven: Sequence[Unproven]) -> None:
+    """What ended these tries was no set of them: they were none, and are begun again at once."""
+    async with database.transaction("proofs.uncount") as connection:
+        await connection.execute(_UNCOUNT, {"sets": [one.set_id for one in unproven]})
 
 
 async def settle_complete(database: Database, unproven: Unproven) -> bool:

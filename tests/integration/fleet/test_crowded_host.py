@@ -89,3 +89,10 @@ async def _agreed_key(server: Server) -> tuple[int, bytes]:
     await gateway.connect()
     await gateway.close()
     return gateway.session
+
+
+async def test_a_clock_that_steps_back_prolongs_no_pause_of_a_host(database, advance_fleet_time):
+    await host_pauses.note_refusal(database, "nas")
+    await advance_fleet_time(-3600)
+    assert await host_pauses.pause_left(database, "nas") == 0
+    assert round(await host_pauses.note_refusal(database, "nas")) == 10, "it was refused a moment ago"

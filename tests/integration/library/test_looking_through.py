@@ -95,6 +95,38 @@ async def test_b6_a_look_that_is_told_to_stop_publishes_nothing_and_is_made_up_f
     assert (await _standing(world), list((await _packages(world)).values())) == ([there], [[there]])
 
 
+async def test_a_destination_that_is_chosen_while_a_set_is_fetched_is_looked_through_first(world):
+    body = (await world.post_archive(world.sources[0])).read_bytes()
+    other = (await world.admin.create_channel("Other", admins=list(PHONES)))["channel_id"]
+    first, world.destination = world.destination, other
+    there = await _published_before(world, body, 0, len(body))
+    pid = world.workers.start(*RUN, env=world.env("stop=db.sets.claim:after:1"))
+    assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
+    await world.fetch("UPDATE channels SET is_destination = false WHERE telegram_id = $1", first)
+    await world.fetch("UPDATE channels SET is_destination = true WHERE telegram_id = $1", other)
+    os.kill(pid, signal.SIGCONT)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
+    await world.drain(*ONE)
+    assert (await _standing(world), list((await _packages(world)).values())) == ([there], [[there]])
+
+
+async def test_an_account_that_was_refused_while_it_looked_looks_once_it_is_let_in_again(world):
+    world.settings["WORKER_FLEET__CYCLE_SECS"] = "0.5"
+    body = (await world.post_archive(world.sources[0])).read_bytes()
+    there = await _published_before(world, body, 0, len(body))
+    pid = world.workers.start("run", *ONE, env=world.env("stop=db.channels.seen:after:1"))
+    assert await asyncio.to_thread(world.workers.until_stopped, pid) == {"stopped": True}
+    await world.admin.kick(world.destination, PHONES[0])
+    os.kill(pid, signal.SIGCONT)
+    await world.until("SELECT EXISTS (SELECT FROM memberships WHERE NOT can_post AND NOT can_read)")
+    await world.until("SELECT EXISTS (SELECT FROM archive_sets WHERE state = 'ready')")
+    await world.admin.join(world.destination, PHONES[0], admin=True)
+    await world.until("SELECT EXISTS (SELECT FROM packages)")
+    os.kill(pid, signal.SIGTERM)
+    assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}, world.workers.logs[-1].read_text()
+    assert (await _standing(world), list((await _packages(world)).values())) == ([there], [[there]])
+
+
 async def test_f5_recover_reads_above_what_it_settled_before_and_all_of_it_when_asked(world):
     body = (await world.post_archive(world.sources[0])).read_bytes()
     assert await world.run(*RUN) == {"exit": 0}

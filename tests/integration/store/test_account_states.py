@@ -1,7 +1,17 @@
+from uuid import uuid4
+
 import asyncpg
 import pytest
 
-from worker.store import accounts
+from worker.domain.telegram import Me
+from worker.errors import FenceLostError
+from worker.store import account_secrets, accounts, workers
+from worker.store.accounts import StoredSession
+from worker.store.leases import Tenure
+from worker.store.sealing import Sealer
+
+SEALER = Sealer(bytes(32))
+OLD_KEY, NEW_KEY = bytes(256), bytes([1]) * 256
 
 
 @pytest.mark.parametrize(
@@ -31,3 +41,47 @@ async def test_an_enabled_account_works_with_the_session_it_has(
     await connection.close()
     await accounts.enable(database, account)
     assert (await accounts.get_account(database, account)).state == enabled
+
+
+@pytest.fixture
+async def tenures(database, database_url):
+    """A worker's turn with an account that is over, and that of a login which has replaced its session since."""
+    worker_id = uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    connection = await asyncpg.connect(database_url)
+    account = await connection.fetchval(
+        "INSERT INTO accounts (phone, worker_id, lease_epoch) VALUES ('+1', $1, 2) RETURNING id", worker_id
+    )
+    await connection.close()
+    before, present = (Tenure(account, worker_id, epoch, 30.0) for epoch in (1, 2))
+    await accounts.save_login(database, SEALER, present, StoredSession(4, NEW_KEY), Me(7, "Ada", None, False))
+    return before, present
+
+
+async def _state(database, tenure) -> str:
+    return (await accounts.get_account(database, tenure.account_id)).state
+
+
+async def test_a_worker_that_has_lost_an_account_does_not_call_a_fresh_login_unusable(database, tenures):
+    before, present = tenures
+    assert not await accounts.mark_unusable(database, before, "needs_login", "AUTH_KEY_UNREGISTERED")
+    assert await _state(database, before) == "ready"
+    assert await accounts.mark_unusable(database, present, "needs_login", "AUTH_KEY_UNREGISTERED")
+    assert await _state(database, present) == "needs_login"
+
+
+async def test_a_login_that_has_lost_its_account_says_nothing_of_how_it_stands(database, tenures):
+    before, _ = tenures
+    assert not await accounts.mark(database, before, "awaiting_code", None)
+    assert await _state(database, before) == "ready"
+
+
+async def test_a_worker_that_has_lost_an_account_does_not_touch_the_keys_of_a_fresh_login(database, tenures):
+    before, present = tenures
+    await account_secrets.keep_key(database, SEALER, present, 2, NEW_KEY)
+    with pytest.raises(FenceLostError):
+        await account_secrets.keep_key(database, SEALER, before, 4, OLD_KEY)
+    with pytest.raises(FenceLostError):
+        await account_secrets.forget_key(database, before, 2)
+    session = await accounts.load_session(database, SEALER, present.account_id)
+    assert session == StoredSession(4, NEW_KEY, {2: NEW_KEY})

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from worker.errors import UserError
-from worker.store.account_secrets import keep_key, load_keys, load_secret, save_secret
+from worker.store.account_secrets import load_keys, load_secret, save_key, save_secret
 from worker.store.accounts import add_account
 from worker.store.sealing import Sealer
 
@@ -28,8 +28,13 @@ async def _change(database, statement: str, **values) -> None:
         assert (await connection.execute(text(statement), values)).rowcount == 1
 
 
+async def _keep_key(database, account: int) -> None:
+    async with database.transaction("test") as connection:
+        await save_key(connection, SEALER, account, 4, KEY, is_main=False)
+
+
 async def test_a_key_that_was_moved_to_another_account_does_not_open(database, ada, grace):
-    await keep_key(database, SEALER, ada, 4, KEY)
+    await _keep_key(database, ada)
     assert await load_keys(database, SEALER, ada) == (None, {4: KEY})
     await _change(database, "UPDATE account_keys SET account_id = :grace", grace=grace)
     with pytest.raises(UserError, match=DOES_NOT_OPEN):
@@ -37,7 +42,7 @@ async def test_a_key_that_was_moved_to_another_account_does_not_open(database, a
 
 
 async def test_a_key_that_was_moved_to_another_data_centre_does_not_open(database, ada):
-    await keep_key(database, SEALER, ada, 4, KEY)
+    await _keep_key(database, ada)
     await _change(database, "UPDATE account_keys SET dc_id = 5")
     with pytest.raises(UserError, match=DOES_NOT_OPEN):
         await load_keys(database, SEALER, ada)

@@ -10,6 +10,7 @@ from worker.domain.pauses import Pause
 from worker.status.compose import compose
 from worker.status.facts import Facts
 from worker.status.model import SyncState
+from worker.store.lookouts import Waiter
 from worker.store.missing_packages import HeldDestination
 from worker.store.overview import Scanned, WaitingSet
 from worker.store.roster import ShutOut
@@ -163,6 +164,17 @@ def test_a_destination_that_waits_for_a_person_is_named_and_the_fleet_waits_with
     assert "needs you: 25 of 30 packages are missing from Library at once" in waiting.why
     assert "worker recover --accept-missing" in waiting.why
     assert (status.sync.state, status.sync.resumes_in) == (SyncState.WAITING, None)
+
+
+def test_an_account_that_sees_too_little_of_the_destination_waits_for_a_look_or_for_a_person():
+    waiter = Waiter(ADA.id, "Annex", 24, 57, GRACE.id)
+    facts = replace(quiet_fleet(), counts={"ready": 3}, unsighted=[waiter])
+    assert "account 2 does so as soon as a worker runs it" in _waits(facts)["Ada"]
+    assert _sync(facts).state is SyncState.RUNNING
+    alone = replace(facts, accounts=[ADA], unsighted=[replace(waiter, looker=None)])
+    assert _waits(alone)["Ada"].startswith("needs you: sees Annex only from message 57 on")
+    assert "worker channels destination 24 --nothing-hidden" in _waits(alone)["Ada"]
+    assert (_sync(alone).state, _sync(alone).resumes_in) == (SyncState.WAITING, None)
 
 
 def test_a_former_destination_that_waits_for_a_person_holds_nothing_else_up():

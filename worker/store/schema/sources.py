@@ -44,6 +44,7 @@ channels = Table(
     Column("category", Text),
     now_column("created_at"),
     Column("look_from", Integer),
+    required("looked_to", Integer, default="0"),
     required("recovered_to", Integer, default="0"),
     Column("missing_since", Time),
     Column("full_at", Integer),
@@ -159,6 +160,7 @@ archive_sets = Table(
         *("channel_id", "family"),
         postgresql_where=text("state IN ('collecting', 'skipped')"),
     ),
+    Index("archive_sets_wanting", "channel_id", "family", postgresql_where=text("found_wanting")),
     Index(
         "archive_sets_to_prove",
         *("channel_id", "not_before"),
