@@ -187,3 +187,25 @@ async def test_an_upload_whose_account_is_let_in_again_while_it_looks_for_its_me
     (row,) = await world.fetch("SELECT state, reason, attempts FROM archive_sets")
     assert (row["state"], row["attempts"]) == ("ready", 0)
     assert "does not see all that it has sent to Annex" in row["reason"]
+
+
+async def test_an_account_that_was_not_told_how_much_it_sees_publishes_nothing_beside_what_may_be_there(
+    world,
+):
+    await world.post_archive(world.sources[0])
+    await world.drain("--account", A)
+    # An older backup takes the database's place.
+    await world.fetch("UPDATE archive_sets SET state = 'ready', package_id = NULL, content_hash = NULL")
+    for table in (
+        "upload_parts",
+        "uploads",
+        "package_parts",
+        "package_originals",
+        "package_files",
+        "packages",
+    ):
+        await world.fetch(f"DELETE FROM {table}")
+    await world.admin.add_rule("channels.getFullChannel", "error", code=420, text="FLOOD_WAIT_3600", count=0)
+    assert await world.run("run", "--once", "--account", A) == {"exit": 0}
+    assert "is not known yet" in world.workers.logs[-1].read_text()
+    assert await _standing(world) == [A]

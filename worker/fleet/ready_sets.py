@@ -15,8 +15,10 @@ from worker.domain.pauses import in_the_way, resting_channels
 from worker.errors import (
     ENDS_ACCOUNTS_WORK,
     OWN_TROUBLE,
+    BusyError,
     FenceLostError,
     FleetError,
+    NotBeforeError,
     UserError,
 )
 from worker.flow.backoff import Backoff
@@ -154,7 +156,7 @@ class ReadySets:
     async def _claim(self, turn: Turn) -> Claim | None:
         stopping = self._process.stopping
         try:
-            if not await self._process.lookout.look(self._deps, stopping.is_set, self._process.tell):
+            if not await self._look_around(stopping.is_set):
                 raise SourceClosedError
             claim = await claim_next(self._deps, turn)
         except UserError as error:
@@ -168,6 +170,16 @@ class ReadySets:
             self._fetching = claim
             self._line_is_free.clear()
         return claim
+
+    async def _look_around(self, is_stopping: Callable[[], bool]) -> bool:
+        try:
+            return await self._process.lookout.look(self._deps, is_stopping, self._process.tell)
+        except BusyError:
+            raise
+        except NotBeforeError as error:
+            # A wait that Telegram asks for here may last a day: the sources are read all the same.
+            what = f"it is not known yet what the destination holds: {error.what}"
+            raise UserError(what, remedy="it goes on by itself when Telegram answers") from error
 
     async def _something_comes(self, resting: Sequence[int]) -> bool:
         """Whether somebody else is about to find work to be shared; what nobody proves any more is proven."""
