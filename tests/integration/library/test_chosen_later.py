@@ -9,7 +9,7 @@ import zipfile
 from test_looking_through import ONE, _published_before, _standing, world  # noqa: F401 - the fixture
 
 
-async def test_b6_a_destination_that_is_chosen_while_a_worker_runs_is_looked_through_too(world):  # noqa: F811
+async def test_a_destination_that_is_chosen_while_a_worker_runs_is_looked_through_too(world):  # noqa: F811
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a.txt", os.urandom(5000))

@@ -57,7 +57,7 @@ async def _recover(world, *argv: str) -> dict:
     return json.loads(text[text.rindex("\n{\n") :])["counts"]
 
 
-async def test_b6_a_destination_is_read_to_its_end_before_anything_is_published_there(world):
+async def test_a_destination_is_read_to_its_end_before_anything_is_published_there(world):
     body = (await world.post_archive(world.sources[0])).read_bytes()
     await world.admin.fill_channel(world.destination, 10_001)
     there = await _published_before(world, body, 0, len(body))
@@ -66,7 +66,7 @@ async def test_b6_a_destination_is_read_to_its_end_before_anything_is_published_
     assert await _packages(world) == {hashlib.sha256(body).digest(): [there]}
 
 
-async def test_b6_a_look_that_was_killed_goes_on_below_what_it_has_adopted(world):
+async def test_a_look_that_was_killed_goes_on_below_what_it_has_adopted(world):
     first = (await world.post_archive(world.sources[0])).read_bytes()
     second = (await world.post_archive(world.sources[0])).read_bytes()
     half = len(first) // 2
@@ -82,7 +82,7 @@ async def test_b6_a_look_that_was_killed_goes_on_below_what_it_has_adopted(world
     }
 
 
-async def test_b6_a_look_that_is_told_to_stop_publishes_nothing_and_is_made_up_for(world):
+async def test_a_look_that_is_told_to_stop_publishes_nothing_and_is_made_up_for(world):
     body = (await world.post_archive(world.sources[0])).read_bytes()
     there = await _published_before(world, body, 0, len(body))
     pid = world.workers.start(*RUN, env=world.env("stop=db.destinations.look_begun:after:1"))
@@ -127,7 +127,7 @@ async def test_an_account_that_was_refused_while_it_looked_looks_once_it_is_let_
     assert (await _standing(world), list((await _packages(world)).values())) == ([there], [[there]])
 
 
-async def test_f5_recover_reads_above_what_it_settled_before_and_all_of_it_when_asked(world):
+async def test_recover_reads_above_what_it_settled_before_and_all_of_it_when_asked(world):
     body = (await world.post_archive(world.sources[0])).read_bytes()
     assert await world.run(*RUN) == {"exit": 0}
     await _published_before(world, body, 0, len(body))
@@ -138,7 +138,7 @@ async def test_f5_recover_reads_above_what_it_settled_before_and_all_of_it_when_
     assert (await _recover(world, "--dry-run", "--full"))["message"] == {"doubled": 2}
 
 
-async def test_b7_withdrawn_content_whose_messages_stand_is_not_published_beside_them(world):
+async def test_withdrawn_content_whose_messages_stand_is_not_published_beside_them(world):
     world.settings["WORKER_FLEET__REPUBLISH_DELETED"] = "true"
     await world.post_archive(world.sources[0])
     assert await world.run(*RUN) == {"exit": 0}

@@ -7,7 +7,7 @@ from hidden_volumes import hidden_volume
 from worker_command import worker
 
 
-async def test_f1_what_can_never_be_proven_says_so_while_it_waits_and_is_published_with_a_mark(
+async def test_what_can_never_be_proven_says_so_while_it_waits_and_is_published_with_a_mark(
     world, run, sets, tmp_path
 ):
     salt = os.urandom(16)
@@ -25,7 +25,7 @@ async def test_f1_what_can_never_be_proven_says_so_while_it_waits_and_is_publish
     assert "unproven" in row["marks"]
 
 
-async def test_f4_a_set_whose_file_references_run_out_at_once_is_given_up_visibly(world, run, sets):
+async def test_a_set_whose_file_references_run_out_at_once_is_given_up_visibly(world, run, sets):
     world.settings["WORKER_FLEET__MAX_ATTEMPTS"] = "1"
     await world.post_files(world.sources[0], world.make_volumes())
     await world.admin.add_rule("upload.getFile", "error", code=400, text="FILE_REFERENCE_INVALID", count=0)

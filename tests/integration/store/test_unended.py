@@ -86,7 +86,7 @@ async def test_a_listing_that_had_to_wait_is_not_counted(database, raw):
         await metadata.uncount_listing(database, 1)
 
 
-async def test_f1_a_set_that_nothing_can_prove_waits_so_long_and_says_so(database, raw, advance_fleet_time):
+async def test_a_set_that_nothing_can_prove_waits_so_long_and_says_so(database, raw, advance_fleet_time):
     (one, _) = await _next(database)
     assert not await proofs.settle_undecided(database, one, "nobody can tell", 3600.0)
     state, reason = await raw.fetchrow("SELECT state, reason FROM archive_sets WHERE id = $1", one.set_id)
@@ -98,7 +98,7 @@ async def test_f1_a_set_that_nothing_can_prove_waits_so_long_and_says_so(databas
     assert tuple(row) == ("ready", None, True)
 
 
-async def test_f1_a_further_part_makes_it_wait_anew(database, raw, advance_fleet_time):
+async def test_a_further_part_makes_it_wait_anew(database, raw, advance_fleet_time):
     one = next(each for each in await _next(database) if each.name == "a.rar")
     await proofs.settle_undecided(database, one, "nobody can tell", 3600.0)
     await advance_fleet_time(3000)
