@@ -5,6 +5,7 @@ import itertools
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC, datetime
 
 import archive_report
 import asyncpg
@@ -102,21 +103,44 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-@pytest.fixture
-def advance_fleet_time(database_url: str) -> Callable[[float], Awaitable[None]]:
-    """Let ``fleet_now()`` jump ahead, for every process on this database at once."""
-    ahead = 0.0
+class FleetTime:
+    """What ``fleet_now()`` says, to every process on one database at once."""
 
-    async def advance(seconds: float) -> None:
-        nonlocal ahead
-        ahead += seconds
-        connection = await asyncpg.connect(database_url)
+    def __init__(self, database_url: str) -> None:
+        self._database_url = database_url
+        self._now, self._ahead = "clock_timestamp()", 0.0
+
+    async def advance(self, seconds: float) -> None:
+        self._ahead += seconds
+        await self._tell()
+
+    async def stand(self) -> None:
+        self._now = f"timestamptz '{datetime.now(UTC)}'"
+        await self._tell()
+
+    async def _tell(self) -> None:
+        connection = await asyncpg.connect(self._database_url)
         try:
             await connection.execute(
                 "CREATE OR REPLACE FUNCTION fleet_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS "
-                f"$$ SELECT clock_timestamp() + interval '{ahead} seconds' $$"
+                f"$$ SELECT {self._now} + interval '{self._ahead} seconds' $$"
             )
         finally:
             await connection.close()
 
-    return advance
+
+@pytest.fixture
+def fleet_time(database_url: str) -> FleetTime:
+    return FleetTime(database_url)
+
+
+@pytest.fixture
+def advance_fleet_time(fleet_time: FleetTime) -> Callable[[float], Awaitable[None]]:
+    """Let ``fleet_now()`` jump, for every process on this database at once."""
+    return fleet_time.advance
+
+
+@pytest.fixture
+async def standing_fleet_time(fleet_time: FleetTime) -> None:
+    """``fleet_now()`` moves only when it is made to jump: how long the test takes is seen by nobody."""
+    await fleet_time.stand()

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from breakable_line import line_to
 from claims import claim_next
-from hang_guard import until
+from hang_guard import HANG_SECONDS, until
 from manual_clock import ManualClock
 
 from worker.clock import SystemClock
@@ -23,7 +23,8 @@ from worker.store import workers
 from worker.store.database import Database
 from worker.workspace.folder import Workspace
 
-LONG = LeaseSettings(lease_secs=600, heartbeat_secs=300)
+pytestmark = pytest.mark.usefixtures("standing_fleet_time")
+LONG = LeaseSettings(lease_secs=2 * HANG_SECONDS, heartbeat_secs=HANG_SECONDS)
 _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready');
     INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'source', 'channel', true);

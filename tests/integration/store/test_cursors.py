@@ -7,6 +7,8 @@ from worker.domain.telegram import ChannelHead, Topic, Visibility
 from worker.errors import FenceLostError
 from worker.store import cursors, topic_cursors, visibility
 
+# How long a busy machine takes for a test ends no wait and no claim.
+pytestmark = pytest.mark.usefixtures("standing_fleet_time")
 _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready');
     INSERT INTO channels (telegram_id, title, kind, is_source) VALUES (1, 'Forum', 'forum', true);

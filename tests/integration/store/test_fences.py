@@ -5,6 +5,7 @@ import uuid
 import asyncpg
 import pytest
 from claims import claim_next
+from hang_guard import HANG_SECONDS
 
 from worker.domain.listing import Entry
 from worker.errors import BusyError, FenceLostError
@@ -13,6 +14,8 @@ from worker.store.clock_steps import bring_back_waits
 from worker.store.locks import LockSession
 from worker.store.uploads import IntentPart
 
+# How long a busy machine takes for a test ends no wait and no claim.
+pytestmark = pytest.mark.usefixtures("standing_fleet_time")
 HASH = bytes(range(32))
 _WORLD = """
     INSERT INTO accounts (phone, state) VALUES ('+1', 'ready'), ('+2', 'ready');
@@ -113,7 +116,7 @@ async def test_a_clock_that_steps_buries_nobody_who_holds_an_account(
     await claim_next(database, 1, worker)
     idle = await _new_worker(database)
     await raw.execute("UPDATE accounts SET worker_id = $1 WHERE id = 1", worker)
-    locks = await LockSession.open(database_url, answer_within=5)
+    locks = await LockSession.open(database_url, answer_within=HANG_SECONDS)
     assert await locks.try_account(1)
     await advance_fleet_time(step)
     assert await workers.silent_workers(database, 30) == [idle], "it has nothing to lose, and beats again"

@@ -4,6 +4,7 @@ import uuid
 
 import asyncpg
 import pytest
+from hang_guard import HANG_SECONDS
 
 from worker.store import workers
 from worker.store.locks import LockSession
@@ -26,13 +27,13 @@ async def three(database, database_url):
         worker_id,
     )
     await connection.close()
-    session = await LockSession.open(database_url, answer_within=5)
+    session = await LockSession.open(database_url, answer_within=HANG_SECONDS)
     assert await session.try_account(RUNNING)
     yield
     await session.close()
 
 
-@pytest.mark.usefixtures("three")
+@pytest.mark.usefixtures("standing_fleet_time", "three")
 async def test_a_free_account_is_asked_first_and_one_whose_lease_has_to_be_waited_out_last(database):
     found = await readers_of_channels(database, [])
     assert [(each.account.id, each.host) for each in found] == [

@@ -10,6 +10,8 @@ from source_rows import hold, open_source, posted
 from worker.store import metadata, proofs, sets, workers
 from worker.store.set_aside import keep_page
 
+# How long a busy machine takes for a test ends no wait and no claim.
+pytestmark = pytest.mark.usefixtures("standing_fleet_time")
 _PACKAGE = """
     INSERT INTO packages (content_hash, file_name, file_size, archive_type, dest_channel_id, dest_message_id, part_count,
         metadata_attempts)
