@@ -1,6 +1,7 @@
 """Owning an account."""
 
 import asyncio
+import contextlib
 import time
 import uuid
 from dataclasses import replace
@@ -9,17 +10,16 @@ from datetime import timedelta
 import asyncpg
 import pytest
 from breakable_line import line_to
-from hang_guard import HANG_SECONDS
+from hang_guard import HANG_SECONDS, until
 from manual_clock import ManualClock, settle
 
 from worker.clock import SystemClock
 from worker.config.settings import LeaseSettings
 from worker.domain.content import lock_key
 from worker.errors import LeaseLostError, RetryableError
-from worker.fleet.lease import lease_account, silence_of
+from worker.fleet.lease import lease_account, patience_of, silence_of
 from worker.store import workers
 from worker.store.account_locks import AccountLocks
-from worker.store.connect import COMMAND_SECONDS
 from worker.store.database import Database
 from worker.store.leases import look
 from worker.store.locks import LockSession, account_is_locked
@@ -29,10 +29,10 @@ _KILL_LOCK_HOLDERS = (
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 _ACCOUNT_1_IS_LOCKED = f"SELECT {account_is_locked('1')}"
-QUICK = LeaseSettings(lease_secs=5, heartbeat_secs=0.05)
-SHORT = LeaseSettings(lease_secs=1, heartbeat_secs=0.05)
-# No heartbeat comes by itself while a test looks.
-SLOW = LeaseSettings(lease_secs=60, heartbeat_secs=30)
+# What a busy machine is late with ends no lease: only a test's own clock does. The signs of life of a lease whose
+# heart beats come by the machine's time, though: nobody may count on one between two looks on another clock.
+BEATING = LeaseSettings(lease_secs=2 * HANG_SECONDS, heartbeat_secs=0.05)
+STILL = LeaseSettings(lease_secs=2 * HANG_SECONDS, heartbeat_secs=HANG_SECONDS)
 HASH = bytes(range(32))
 
 
@@ -67,9 +67,9 @@ async def _until(condition) -> None:
 
 async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
     first, second = await _worker(database), await _worker(database)
-    async with lease_account(database, SystemClock(), QUICK, 1, first) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, first) as lease:
         lease.require()
-        async with lease_account(database, SystemClock(), QUICK, 1, second) as other:
+        async with lease_account(database, SystemClock(), BEATING, 1, second) as other:
             assert other is None
         assert await raw.fetchval("SELECT worker_id FROM accounts") == first
     assert tuple(await raw.fetchrow("SELECT worker_id, lease_until, lease_epoch FROM accounts")) == (
@@ -80,7 +80,7 @@ async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
 
 
 async def test_a_lost_connection_is_a_doubt_that_regained_locks_end(database, raw):
-    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         assert await lease.locks.try_content(HASH)
         doubts = []
         lost = lease.locks.lost
@@ -108,7 +108,7 @@ async def test_a_lost_connection_is_a_doubt_that_regained_locks_end(database, ra
 
 async def test_a_database_that_is_away_for_less_than_the_lease_ends_nothing(over_a_line, raw):
     line, database = over_a_line
-    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         await line.cut()
         await _until(lambda: lease.locks.in_doubt)
         await line.mend()
@@ -120,7 +120,7 @@ async def test_a_lock_that_another_worker_took_meanwhile_ends_the_lease(database
     other = await _worker(database)
 
     async def work() -> None:
-        async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)):
+        async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)):
             await raw.execute("UPDATE accounts SET worker_id = $1, lease_epoch = lease_epoch + 1", other)
             await raw.execute(_KILL_LOCK_HOLDERS)
             await asyncio.Event().wait()
@@ -133,24 +133,29 @@ async def test_a_lock_that_another_worker_took_meanwhile_ends_the_lease(database
 
 async def test_a_silent_database_cuts_the_connections_when_the_trusted_time_is_over(over_a_line, raw):
     line, database = over_a_line
-    cut = []
+    owner, clock, cut = await _worker(database), ManualClock(), asyncio.Event()
 
     async def work() -> None:
-        async with lease_account(database, SystemClock(), SHORT, 1, await _worker(database)) as lease:
-            lease.on_lost = lambda: cut.append(lease.is_trusted)
+        async with lease_account(database, clock, BEATING, 1, owner) as lease:
+            lease.on_lost = cut.set
             line.silence()
-            await asyncio.Event().wait()
+            await clock.advance(BEATING.lease_secs - 0.1)
+            lease.require()
+            await clock.advance(0.2)
 
-    # Less than the pool's own deadlines, which the end of a lease must not wait for.
-    async with asyncio.timeout(COMMAND_SECONDS * 0.8):
+    working = asyncio.create_task(work())
+    async with asyncio.timeout(HANG_SECONDS):
+        await cut.wait()
+        # It answers again: whatever the end of the lease asked it for would come about.
+        await line.mend()
         with pytest.raises(LeaseLostError, match="no heartbeat"):
-            await work()
-    assert cut == [False]
+            await working
+    assert await raw.fetchval("SELECT worker_id FROM accounts") == owner, "nobody waits for it at the end"
 
 
 async def test_a_lock_asked_for_in_doubt_is_answered_after_it(over_a_line, raw):
     line, database = over_a_line
-    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         await line.cut()
         await _until(lambda: lease.locks.in_doubt)
         asking = asyncio.create_task(lease.locks.try_content(HASH))
@@ -163,7 +168,7 @@ async def test_a_lock_asked_for_in_doubt_is_answered_after_it(over_a_line, raw):
 
 async def test_a_lock_let_go_of_in_doubt_is_not_held_after_it(over_a_line, raw):
     line, database = over_a_line
-    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         assert await lease.locks.try_content(HASH)
         await line.cut()
         await _until(lambda: lease.locks.in_doubt)
@@ -187,7 +192,7 @@ async def _silent_owner(database, raw, *, until: float, patience: float | None =
 class _Successor:
     """Asks for account 1 on a clock of its own, and notes whether it got it."""
 
-    def __init__(self, database, worker_id, *, settings=SLOW):
+    def __init__(self, database, worker_id, *, settings=STILL):
         self.clock = ManualClock()
         self.told = []
         self.entered = None
@@ -211,11 +216,12 @@ class _Successor:
         return self.entered
 
 
+@pytest.mark.usefixtures("standing_fleet_time")
 async def test_an_owner_that_sleeps_on_after_its_lease_is_shut_out(database, database_url, raw):
-    asleep = await LockSession.open(database_url, answer_within=5)
+    asleep = await LockSession.open(database_url, answer_within=HANG_SECONDS)
     assert await asleep.try_account(1)
     await _silent_owner(database, raw, until=20)
-    async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         assert lease is None, "it may have given a sign of life just now"
     await _silent_owner(database, raw, until=-1)
     successor = _Successor(database, await _worker(database))
@@ -247,7 +253,7 @@ async def test_a_new_owner_waits_its_own_time_for_one_that_left_none(database, r
     await _silent_owner(database, raw, until=-1, patience=None)
     successor = _Successor(database, await _worker(database))
     await successor.wait()
-    assert await successor.after(89) is None
+    assert await successor.after(patience_of(STILL) - 1) is None
     assert await successor.after(2)
     await successor.task
 
@@ -255,25 +261,25 @@ async def test_a_new_owner_waits_its_own_time_for_one_that_left_none(database, r
 async def test_what_was_seen_of_a_silent_owner_before_is_not_waited_for_again(database, raw):
     await _silent_owner(database, raw, until=20)
     clock = ManualClock()
-    silence = silence_of(database, clock, SLOW)
+    silence = silence_of(database, clock, STILL)
     await silence.listen()
     await clock.advance(21)
-    async with lease_account(database, clock, SLOW, 1, await _worker(database), silence=silence) as lease:
+    async with lease_account(database, clock, STILL, 1, await _worker(database), silence=silence) as lease:
         assert lease is not None
     assert clock.sleeping <= 2, "nothing but the lease's own keepers slept"
 
 
 async def test_a_worker_waits_for_nobody_where_it_was_the_last_owner_itself(database, raw):
     me = await _silent_owner(database, raw, until=20)
-    async with lease_account(database, SystemClock(), QUICK, 1, me) as lease:
+    async with lease_account(database, SystemClock(), BEATING, 1, me) as lease:
         assert lease is not None
 
 
-@pytest.mark.parametrize("step", [120, -120])
+@pytest.mark.parametrize("step", [3600, -3600])
 async def test_a_clock_that_steps_gives_an_account_no_second_owner(database, raw, advance_fleet_time, step):
-    async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)) as lease:
+    async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)) as lease:
         await advance_fleet_time(step)
-        successor = _Successor(database, await _worker(database), settings=QUICK)
+        successor = _Successor(database, await _worker(database), settings=BEATING)
         await successor.wait()
         assert await successor.after(10) is None
         lease.require()
@@ -284,16 +290,21 @@ async def test_a_clock_that_steps_gives_an_account_no_second_owner(database, raw
     assert await raw.fetchval("SELECT lease_epoch FROM accounts") == 1
 
 
-@pytest.mark.parametrize("step", [0, 15, -15])
+@pytest.mark.parametrize("step", [0, 3600, -3600])
 async def test_a_server_that_forgets_all_locks_for_a_moment_leaves_the_account_with_its_owner(
     over_a_line, database, raw, advance_fleet_time, step
 ):
     line, first = over_a_line
-    async with lease_account(first, SystemClock(), QUICK, 1, await _worker(database)) as lease:
+
+    async def is_forgotten() -> bool:
+        return not await raw.fetchval(_ACCOUNT_1_IS_LOCKED)
+
+    async with lease_account(first, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         await line.cut()
         await _until(lambda: lease.locks.in_doubt)
+        await until(is_forgotten)
         await advance_fleet_time(step)
-        successor = _Successor(database, await _worker(database), settings=QUICK)
+        successor = _Successor(database, await _worker(database), settings=BEATING)
         await successor.wait()
         assert await successor.after(1) is None
         await line.mend()
@@ -310,7 +321,7 @@ async def test_another_server_has_to_be_watched_from_the_beginning(database, raw
     before = await look(database, 1, patience=90)
     another = replace(before.mark, server=before.mark.server + timedelta(seconds=1))
     assert not replace(before, mark=another, marks={1: another}).has_moved_since(before), "no sign of life"
-    locks = await AccountLocks.open(database.address, 1, answer_within=5)
+    locks = await AccountLocks.open(database.address, 1, answer_within=HANG_SECONDS)
     try:
         assert await locks.take(before)
         assert await locks.begin(replace(before, mark=another), await _worker(database), 20) is None
@@ -319,23 +330,23 @@ async def test_another_server_has_to_be_watched_from_the_beginning(database, raw
         await locks.close()
 
 
+@pytest.mark.usefixtures("standing_fleet_time")
 async def test_the_row_says_when_the_connections_of_a_silent_owner_are_down(database, raw):
     query = "SELECT extract(epoch FROM lease_until - fleet_now())::float8 FROM accounts"
-    async with lease_account(database, SystemClock(), SLOW, 1, await _worker(database)):
+    async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)):
         left = await raw.fetchval(query)
-    # Trusted for a minute; then Telegram hangs up within half of that.
-    assert 85 < left <= 90
+    # Trusted for so long; then Telegram hangs up within half of that.
+    assert left == STILL.lease_secs * 1.5
 
 
 async def test_trust_ends_with_the_time_that_was_counted_from_the_last_heartbeat(database, raw):
     clock = ManualClock()
-    settings = LeaseSettings(lease_secs=10, heartbeat_secs=5)
     trusted = []
 
     async def work() -> None:
-        async with lease_account(database, clock, settings, 1, await _worker(database)) as lease:
+        async with lease_account(database, clock, STILL, 1, await _worker(database)) as lease:
             lease.on_lost = lambda: trusted.append("cut")
-            await clock.advance(9.9)
+            await clock.advance(STILL.lease_secs - 0.1)
             lease.require()
             trusted.append("trusted")
             await clock.advance(0.2)
@@ -349,7 +360,7 @@ async def test_cancelling_the_work_from_outside_stays_a_cancellation(database, r
     started = asyncio.Event()
 
     async def work() -> None:
-        async with lease_account(database, SystemClock(), QUICK, 1, await _worker(database)):
+        async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)):
             started.set()
             await asyncio.Event().wait()
 
@@ -361,14 +372,33 @@ async def test_cancelling_the_work_from_outside_stays_a_cancellation(database, r
     assert await raw.fetchval("SELECT lease_until FROM accounts") is None
 
 
-async def test_an_account_that_is_being_taken_over_is_left_to_whoever_does_it(database, raw):
+@contextlib.asynccontextmanager
+async def _being_taken_over(database, raw):
+    """Account 1, whose owner was killed, beside the account of whoever takes it over: only that one is alive."""
     await raw.execute("INSERT INTO accounts (phone, state) VALUES ('+2', 'ready')")
-    async with lease_account(database, SystemClock(), QUICK, 2, await _worker(database)) as taker:
+    async with lease_account(database, SystemClock(), STILL, 2, await _worker(database)) as taker:
         assert await taker.locks.try_account(1)
-        # The owner was killed and has said nothing since: this row alone looks as if its lock were a dead one's.
         await _silent_owner(database, raw, until=-1)
-        successor = _Successor(database, await _worker(database))
-        await successor.wait()
-        assert await successor.after(30) is False
-        assert not taker.locks.in_doubt
+        lost = taker.locks.lost
+        yield taker
+        assert await taker.locks.renew()
+        assert not lost.is_set(), "its session was ended, and it regained its locks"
         await taker.locks.release_account(1)
+
+
+async def test_an_account_that_is_being_taken_over_is_left_to_whoever_does_it(database, raw):
+    async with _being_taken_over(database, raw) as taker:
+        successor = _Successor(database, await _worker(database), settings=BEATING)
+        await successor.wait()
+        assert await successor.after(30) is None, "by its own row alone the lock is a dead one's"
+        assert await taker.locks.renew()
+        assert await successor.after(1) is False, "a sign of life is an answer"
+
+
+async def test_a_sign_of_life_after_the_last_look_is_one_too(database, raw):
+    async with _being_taken_over(database, raw) as taker:
+        seen = await look(database, 1, patience=20)
+        assert await taker.locks.renew()
+        locks = await AccountLocks.open(database.address, 1, answer_within=HANG_SECONDS)
+        assert not await locks.take(seen)
+        await locks.close()
