@@ -44,6 +44,18 @@ def test_no_test_measures_how_busy_the_machine_is():
     assert found == set()
 
 
+def test_no_lease_of_a_test_is_shorter_than_a_hang():
+    """What must not run out by itself outlasts a starved machine; what must is moved on a clock of the test's."""
+    short = re.compile(r"""(lease_secs|answer_within)"?(=|: )[\d.]+(?! \* HANG_SECONDS)\b""")
+    found = {
+        f"{path.relative_to(_ROOT)}:{number}"
+        for path in (_ROOT / "tests").rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if short.search(line)
+    }
+    assert found == set()
+
+
 def test_no_file_names_the_host_of_a_registry():
     """Where packages come from is the machine's choice."""
     named = re.compile(r"https?://[\w.-]*(pypi|pythonhosted|debian\.|docker\.io|npmjs)")

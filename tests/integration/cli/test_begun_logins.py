@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 from accounts_place import ADA, CODE, GRACE, PASSWORD
+from hang_guard import HANG_SECONDS
 from loopback_telegram import Telegram
 
 from worker.sandbox.admin_client import SandboxAdmin
@@ -99,7 +100,7 @@ async def test_a_number_may_be_written_with_blanks_wherever_an_account_is_named(
 async def test_an_account_in_use_is_named_with_the_way_to_log_it_in(place, files, answer, database_url):
     answer()
     await place.run("add", ADA, *files)
-    locks = await LockSession.open(database_url, answer_within=10)
+    locks = await LockSession.open(database_url, answer_within=HANG_SECONDS)
     try:
         assert await locks.try_account(1)
         refused = await place.run("login", "1", "--again", *files)

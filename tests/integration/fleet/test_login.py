@@ -72,7 +72,7 @@ async def place(tmp_path, database, database_url):
         settings = Settings.model_validate(
             {
                 "telegram": {"api_id": 1, "api_hash": "0" * 32, **server},
-                "lease": {"lease_secs": 5, "heartbeat_secs": 0.1},
+                "lease": {"lease_secs": 2 * HANG_SECONDS, "heartbeat_secs": 0.1},
                 "rate_limits": {"profile": "relaxed"},
             }
         )

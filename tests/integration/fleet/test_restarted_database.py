@@ -20,8 +20,8 @@ from worker.store import migrations, workers
 from worker.store.database import Database
 from worker.store.embedded import open_cluster
 
-# Long enough for a busy machine to start a server in.
-PATIENT = LeaseSettings(lease_secs=60, heartbeat_secs=0.1)
+# Outlasts a server that starts on a busy machine.
+PATIENT = LeaseSettings(lease_secs=2 * HANG_SECONDS, heartbeat_secs=0.1)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ async def test_trying_a_set_again_wakes_the_workers(database, database_url):
             await listening.wait()
         ring = process.wake.next_ring()
         await retry_set(database, 6)
-        assert await ring.within(20)
+        assert await ring.within(HANG_SECONDS)
     finally:
         waking.cancel()
         await asyncio.gather(waking, return_exceptions=True)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import asyncpg
 from source_rows import open_source, posted
 
+from worker.config.settings import LeaseSettings
 from worker.errors import UnreachableError
 from worker.pipeline.prove import prove_some
 from worker.store.set_aside import keep_page
@@ -24,7 +25,7 @@ async def test_w10_a_connection_that_keeps_breaking_is_no_try_of_a_proof(
     deps = SimpleNamespace(
         database=database,
         account=SimpleNamespace(id=1),
-        settings=SimpleNamespace(lease=SimpleNamespace(lease_secs=30.0)),
+        settings=SimpleNamespace(lease=LeaseSettings()),
         gateway=SimpleNamespace(messages=messages),
         trust=SimpleNamespace(is_trusted=True),
     )

@@ -12,11 +12,12 @@ from worker.store.account_locks import AccountLocks
 from worker.store.locks import LockSession
 
 HASH = bytes(range(32))
+NO_PATIENCE = 0.3
 
 
 @pytest.fixture
 async def two(database_url):
-    sessions = [await LockSession.open(database_url, answer_within=5) for _ in range(2)]
+    sessions = [await LockSession.open(database_url, answer_within=HANG_SECONDS) for _ in range(2)]
     yield sessions
     for session in sessions:
         await session.close()
@@ -62,7 +63,7 @@ async def test_a_killed_backend_is_noticed_at_once_and_everything_after_it_fails
 
 
 async def test_a_connection_that_does_not_answer_in_time_is_given_up(database_url):
-    session = await LockSession.open(database_url, answer_within=0.3)
+    session = await LockSession.open(database_url, answer_within=NO_PATIENCE)
     slow = asyncio.create_task(session.ask("SELECT pg_sleep(30)"))
     await settle()
     queued = asyncio.create_task(session.heartbeat("SELECT 1"))
@@ -75,11 +76,11 @@ async def test_a_connection_that_does_not_answer_in_time_is_given_up(database_ur
 
 async def test_no_server_is_a_reason_to_try_again(unused_tcp_port):
     with pytest.raises(RetryableError):
-        await LockSession.open(f"postgresql://x:y@127.0.0.1:{unused_tcp_port}/z", answer_within=1)
+        await LockSession.open(f"postgresql://x:y@127.0.0.1:{unused_tcp_port}/z", answer_within=HANG_SECONDS)
 
 
 async def test_a_lock_that_is_granted_to_somebody_who_was_cancelled_goes_back(two, database_url):
-    locks = await AccountLocks.open(database_url, 1, answer_within=5)
+    locks = await AccountLocks.open(database_url, 1, answer_within=HANG_SECONDS)
     asking = asyncio.create_task(locks.try_content(HASH))
     await asyncio.sleep(0)
     asking.cancel()
