@@ -191,13 +191,7 @@ class Nursery:
         await self.close()
         self._control, theirs = socket.socketpair()
         with theirs:
-            # Settings and secrets in the environment are none of a parser's business.
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _START, _ROOT, str(theirs.fileno()),
-                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=_environment(),
-                # No terminal of the worker's reaches it: who has one can type into it.
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+            self._process = await start_process(theirs.fileno())
             assert self._process.stdout is not None
             self._words = Words(self._process.stdout)
         self._control.setblocking(False)
@@ -211,6 +205,21 @@ class Nursery:
             await self.close()
             said = f"; it says: {self._words.last}" if self._words.last else ""
             raise RetryableError("the parser process does not start", remedy=f"it is tried again{said}")
+
+
+async def start_process(control: int) -> asyncio.subprocess.Process:
+    """The process that forks parsers, listening on this descriptor."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _START, _ROOT, str(control)),
+        pass_fds=[control],
+        stdin=asyncio.subprocess.DEVNULL,
+        # No terminal of the worker's reaches it: who has one can type into it.
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+        # Settings and secrets in the environment are none of a parser's business.
+        env=_environment(),
+    )
 
 
 def _environment() -> dict[str, str]:
