@@ -28,7 +28,8 @@ class Remains:
 _OF_PACKAGE = text(
     LEFT.format(
         which="""u.state <> 'open' AND u.package_id = :package
-            AND EXISTS (SELECT FROM packages w WHERE w.id = :package AND w.state = 'withdrawn')"""
+            AND EXISTS (SELECT FROM packages w WHERE w.id = :package AND w.state = 'withdrawn'
+                        AND w.dest_channel_id = u.destination_id)"""
     )
 )
 # Relies on packages_remains.
