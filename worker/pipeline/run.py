@@ -87,7 +87,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         await mark_duplicate(deps.database, claim, package_id)
         return "duplicate"
     if claim.content_hash is not None:
-        known = await deduplicate(deps, claim.content_hash)
+        known = await deduplicate(deps, claim.set_id, claim.content_hash)
         if not isinstance(known, Cleared):
             return await _leave(deps, claim, known)
     fetched = await _fetch(deps, claim, on_fetched)
@@ -101,7 +101,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         deps.lanes.hold(("publish", deps.account.id)) as turn,
         only_publisher(deps, fetched.content_hash),
     ):
-        verdict = await deduplicate(deps, fetched.content_hash)
+        verdict = await deduplicate(deps, claim.set_id, fetched.content_hash)
         if isinstance(verdict, Cleared) and (standing := await seen_again(deps, fetched.content_hash)):
             verdict = Duplicate(standing)
         if not isinstance(verdict, Cleared):

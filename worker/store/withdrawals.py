@@ -172,16 +172,26 @@ async def withdraw(
 
 # Where no account reads, nobody sees it, and nobody could take it back.
 _REMAINS = text("""
-    SELECT c.title FROM packages p JOIN channels c ON c.id = p.dest_channel_id
-    WHERE p.content_hash = :hash AND p.has_remains AND EXISTS (
-        SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
-        WHERE m.channel_id = c.id AND m.can_read)
+    SELECT c.title, bool_or(coalesce(m.visible_from, 0) = 0) AS is_seen
+    FROM packages p JOIN channels c ON c.id = p.dest_channel_id
+    JOIN memberships m ON m.channel_id = c.id AND m.can_read
+    JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+    WHERE p.content_hash = :hash AND p.has_remains GROUP BY c.id
 """)
 
 
-async def where_remains_stand(connection: AsyncConnection, content_hash: bytes) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it."""
+
+    title: str
+    is_seen: bool
+
+
+async def where_remains_stand(connection: AsyncConnection, content_hash: bytes) -> Standing | None:
     """The channel in which messages of this content's withdrawn package may still stand, if there is one."""
-    return (await connection.execute(_REMAINS, {"hash": content_hash})).scalar_one_or_none()
+    row = (await connection.execute(_REMAINS, {"hash": content_hash})).one_or_none()
+    return None if row is None else Standing(*row)
 
 
 async def is_withdrawn(connection: AsyncConnection, content_hash: bytes) -> bool:

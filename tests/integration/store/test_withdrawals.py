@@ -68,3 +68,15 @@ async def test_what_an_earlier_destination_keeps_is_left_over_and_no_remains(dat
     assert [item.message_id for item in await remains.left_of_package(database, 1)] == [18]
     left = await removals.left_of_ended(database, None)
     assert [(item.destination_id, item.message_id) for item in left] == [(OLD, 7), (OLD, 8)]
+
+
+async def test_remains_that_nobody_takes_back_leave_those_of_another_channel_their_turn(database, raw):
+    await raw.execute(_WORLD.replace("$MESSAGE", "7"))
+    await raw.execute("""
+        INSERT INTO packages (content_hash, file_name, file_size, archive_type, dest_channel_id, dest_message_id,
+            part_count, state, withdrawn_at, has_remains)
+        SELECT sha256(CAST(n AS text)::bytea), n || '.zip', 1, 'zip', CASE n WHEN 101 THEN 3 ELSE 2 END, n, 1,
+            'withdrawn', now(), true
+        FROM generate_series(1, 101) n ORDER BY n
+    """)
+    assert [each.name for each in await remains.packages_with_remains(database, NEW)] == ["101.zip"]
