@@ -116,6 +116,7 @@ async def connected(
                 silence=process.silence,
                 trust=lease,
                 lanes=process.lanes,
+                tries=process.tries,
                 workspace=process.workspace,
                 nursery=process.nursery,
                 clock=process.clock,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from worker.flow.lanes import Lanes
     from worker.flow.outbox import Outbox
     from worker.pipeline.posting import Posting, PostingTransport
+    from worker.pipeline.tries import Tries
     from worker.store.account_locks import AccountLocks
     from worker.store.accounts import Account
     from worker.store.database import Database
@@ -94,6 +95,7 @@ class Deps:
     silence: Silence
     trust: Trust
     lanes: Lanes
+    tries: Tries
     workspace: Workspace
     nursery: Nursery
     clock: Clock
