@@ -228,10 +228,15 @@ async def get_account(database: Database, account_id: int) -> Account:
         return Account(*(await connection.execute(query, {"account": account_id})).one())
 
 
-async def delete(database: Database, account_id: int) -> None:
-    """Forget an account; an upload that it has begun keeps it, what it has published does not."""
+async def delete(database: Database, tenure: Tenure) -> None:
+    """Forget an account; an upload that it has begun keeps it, what it has published does not.
+
+    Whoever has lost the account deletes nothing: it may have been logged in anew.
+    """
+    account_id = tenure.account_id
     try:
         async with database.transaction("accounts.delete") as connection:
+            await require_owner(connection, tenure)
             await connection.execute(
                 text("DELETE FROM accounts WHERE id = :account"), {"account": account_id}
             )

@@ -97,6 +97,15 @@ async def test_a_worker_that_has_lost_an_account_does_not_say_whose_it_is(databa
     assert (account.display_name, account.is_premium) == ("Ada L.", True)
 
 
+async def test_a_removal_that_has_lost_its_account_deletes_no_fresh_login(database, tenures):
+    before, present = tenures
+    with pytest.raises(FenceLostError):
+        await accounts.delete(database, before)
+    assert await _state(database, present) == "ready"
+    await accounts.delete(database, present)
+    assert await accounts.all_accounts(database) == []
+
+
 @pytest.fixture
 async def pending(database, tenures):
     """A login that the account's present owner has begun."""
