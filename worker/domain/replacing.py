@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, archive_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from worker.domain.archive_set import ArchiveSet, PostedFile
 
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 _MOST_WAYS = 6
 
 
-def with_newer(found: ArchiveSet, others: Iterable[PostedFile]) -> list[ArchiveSet]:
+def with_newer(
+    found: ArchiveSet, others: Iterable[PostedFile], firsts: Mapping[int, int] = MappingProxyType({})
+) -> list[ArchiveSet]:
     """The set with later files of its numbers, newest first: of all numbers at once, then of one at a time.
 
     Which part is damaged is not known: a proof says no more than that they are not whole together.
+    ``firsts``: by message of a part that has replaced others, the first of them. Later is later than that.
     """
     held = {member.name.index: member for member in found.members}
     seen = {(number, member.file.document_id) for number, member in held.items()}
@@ -28,7 +32,11 @@ def with_newer(found: ArchiveSet, others: Iterable[PostedFile]) -> list[ArchiveS
     for file in sorted(others, key=lambda other: other.message_id, reverse=True):
         name = recognise(file.file_name)
         old = held.get(name.index) if name is not None else None
-        if name is None or old is None or file.message_id < old.file.message_id:
+        if (
+            name is None
+            or old is None
+            or file.message_id < firsts.get(old.file.message_id, old.file.message_id)
+        ):
             continue
         # The same document in another message is the same bytes.
         if (name.index, file.document_id) not in seen:

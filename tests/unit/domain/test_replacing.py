@@ -34,6 +34,14 @@ def test_an_earlier_one_of_several_later_files_is_tried_beside_those_of_other_nu
     assert _ids(ways) == [[1, 9, 8], [1, 7, 8], [1, 9, 3], [1, 2, 8], [1, 7, 3]]
 
 
+def test_what_was_posted_before_a_part_that_took_the_place_of_another_is_later_than_that():
+    replaced = _set("a.part1.rar", "a.part2.rar")
+    others = [_file(9, "a.part2.rar"), _file(5, "a.part2.rar"), _file(2, "a.part2.rar")]
+    found = archive_set([replaced.members[0], Named(_file(7, "a.part2.rar"), replaced.members[1].name)])
+    assert _ids(with_newer(found, others)) == [[1, 9]]
+    assert _ids(with_newer(found, others, {7: 3})) == [[1, 9], [1, 5]]
+
+
 def test_a_document_that_comes_in_several_messages_is_tried_once():
     again = replace(_file(8, "a.part2.rar"), document_id=2)
     twice = [_file(9, "a.part2.rar"), replace(_file(10, "a.part2.rar"), document_id=9)]
