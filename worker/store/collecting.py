@@ -53,9 +53,10 @@ NEWER = """
         AND NOT i.is_gone
 """
 # SQL: the message of the first file in the place of ``o``: of those that it has replaced, or its own.
+# Relies on source_files_loose, which leaves out what has no family.
 FIRST = """least(o.message_id, (
     SELECT min(r.message_id) FROM source_files r WHERE r.channel_id = o.channel_id AND r.family = o.family
-        AND r.set_id IS NULL AND r.superseded_by = o.message_id))"""
+        AND r.family <> '' AND r.set_id IS NULL AND r.superseded_by = o.message_id))"""
 _MOST_ASKED = 20
 _DETACH = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _ATTACH = text("""

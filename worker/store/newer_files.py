@@ -44,7 +44,7 @@ _INHERIT = text("""
     UPDATE source_files f SET superseded_by = p.message
     FROM unnest(CAST(:old AS bigint[]), CAST(:messages AS integer[])) AS p (file, message)
     JOIN source_files o ON o.id = p.file
-    WHERE f.channel_id = o.channel_id AND f.family = o.family AND f.set_id IS NULL
+    WHERE f.channel_id = o.channel_id AND f.family = o.family AND f.family <> '' AND f.set_id IS NULL
       AND f.superseded_by = o.message_id
 """)
 _SUPERSEDE = text("""
