@@ -92,7 +92,7 @@ async def connected(
         await gateway.connect()
         me = await gateway.me()
         if run_id is not None:
-            await accounts.save_me(process.database, account.id, me)
+            await accounts.save_me(process.database, lease.tenure, me)
             seen = await gateway.channels()
             await channels.record_seen(process.database, account.id, seen, connecting=True)
         standing.is_premium = me.is_premium

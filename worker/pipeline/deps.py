@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from worker.store.account_locks import AccountLocks
     from worker.store.accounts import Account
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.silence import Silence
     from worker.telegram.gateway import Gateway
     from worker.workspace.folder import Workspace
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 class Trust(Protocol):
     """The account's lease, as far as the steps care."""
+
+    @property
+    def tenure(self) -> Tenure:
+        """The turn with the account that this process has: what stands in the row of its owner."""
+        ...
 
     @property
     def is_trusted(self) -> bool:

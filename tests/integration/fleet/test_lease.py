@@ -363,12 +363,13 @@ async def test_cancelling_the_work_from_outside_stays_a_cancellation(database, r
 
 async def test_an_account_that_is_being_taken_over_is_left_to_whoever_does_it(database, raw):
     await raw.execute("INSERT INTO accounts (phone, state) VALUES ('+2', 'ready')")
-    async with lease_account(database, SystemClock(), QUICK, 2, await _worker(database)) as taker:
+    async with lease_account(database, SystemClock(), SLOW, 2, await _worker(database)) as taker:
         assert await taker.locks.try_account(1)
         # The owner was killed and has said nothing since: this row alone looks as if its lock were a dead one's.
         await _silent_owner(database, raw, until=-1)
         successor = _Successor(database, await _worker(database))
         await successor.wait()
+        assert await taker.locks.renew()
         assert await successor.after(30) is False
         assert not taker.locks.in_doubt
         await taker.locks.release_account(1)
