@@ -14,7 +14,7 @@ import sys
 import termios
 import traceback
 
-from forked_parsers import ParserServer
+from forked_parsers import parser_server
 from forking import become_alone, serve
 from sqlalchemy.dialects.postgresql import asyncpg  # noqa: F401 - every command would load it with its first engine
 
@@ -28,13 +28,12 @@ for _name in COMMANDS:
     importlib.import_module(f"worker.cli.{_name}")
 
 PROGRAMS = {"worker": main, "sandbox": worker.sandbox.__main__.main}
-parsers = ParserServer()
-nursery.start_process = parsers.start_process
+nursery.start_process = parser_server().start_process
 
 
 def _become(ask: dict, streams: list[int]) -> None:
     """Be as a process that was just started with this environment and these streams."""
-    become_alone(streams, kept=parsers.fileno())
+    become_alone(streams, kept=parser_server().fileno())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if ask["terminal"]:
         os.setsid()

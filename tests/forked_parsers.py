@@ -6,6 +6,7 @@ most tests need them.
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -47,6 +48,12 @@ class ParserServer:
             lambda: asyncio.StreamReaderProtocol(stdout), os.fdopen(reading, "rb")
         )
         return await ForkedProcess.hear(heard, stdout)
+
+
+@functools.cache
+def parser_server() -> ParserServer:
+    """One for this whole process, and with it for those that it forks."""
+    return ParserServer()
 
 
 class ForkedProcess:
