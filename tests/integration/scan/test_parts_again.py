@@ -41,7 +41,9 @@ async def test_w4_each_part_posted_again_is_tried_when_the_newest_is_damaged_too
     assert [row["part_count"] for row in rows] == [3]
 
 
-async def test_w4_a_part_whose_damage_shows_only_when_it_is_fetched_is_replaced_too(world, run, sets):
+async def test_w4_a_part_posted_again_after_its_set_was_found_not_whole_replaces_the_damaged_one(
+    world, run, sets
+):
     first, second, last = world.make_volumes()
     await world.post_files(world.sources[0], [first, _damaged(second), last])
     world.settings["WORKER_FLEET__RETRY_BASE_SECS"] = "600"
