@@ -79,3 +79,53 @@ async def test_what_no_upload_has_recorded_is_left_to_a_person(world):
     found = await recover(world, *ONE)
     assert found["counts"]["message"] == {"left": 1}
     assert await _standing(world) == before
+
+
+async def test_what_no_account_sees_whole_is_waited_for_until_a_person_says_otherwise(tmp_path, database_url):
+    async with open_world(tmp_path, database_url) as world:
+        await _leave_to_one_who_joined_later(world)
+        before = await _standing(world)
+        assert await world.run("run", "--once", "--account", B) == {"exit": 0}
+        ((reason,),) = await world.fetch("SELECT reason FROM archive_sets")
+        assert "no account at work sees all of that channel" in reason
+        assert reason.endswith("run: worker recover --give-up 1")
+        assert await _standing(world) == before
+
+        found = await recover(world, "--give-up", "1", "--dry-run")
+        assert found["counts"]["package"]["to be given up"] == 1
+        found = await recover(world, "--give-up", "1")
+        assert found["counts"]["package"]["given up"] == 1
+        await world.drain("--account", B)
+        assert len(await _standing(world)) == len(before) + 3
+
+        # Whoever sees all of it takes back what was left, and nothing else.
+        await world.fetch("UPDATE accounts SET state = 'ready'")
+        assert (await recover(world, *ONE))["counts"]["message"] == {"removed": 2}
+        assert not set(before) & set(await _standing(world))
+        await world.check_invariants()
+
+
+async def _leave_to_one_who_joined_later(world) -> None:
+    """A may not delete what stands of its package, and is disabled; B sees only what came after that."""
+    world.settings |= {
+        "WORKER_TRANSFER__STANDARD_LIMIT_MIB": "1",
+        "WORKER_FLEET__REPUBLISH_DELETED": "true",
+    }
+    made = await world.admin.create_channel("Annex", broadcast=False, hidden_history=True, admins=[A])
+    world.destination = made["channel_id"]
+    await world.fetch("UPDATE channels SET is_destination = false")
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_destination) VALUES ($1, 'Annex', 'supergroup', true)",
+        world.destination,
+    )
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    await world.drain(*ONE)
+    await world.admin.join(world.destination, B, admin=True)
+    _, second, _ = await _standing(world)
+    await world.admin.delete_messages(world.destination, [second])
+    await world.admin.add_rule(
+        "channels.deleteMessages", "error", code=403, text="MESSAGE_DELETE_FORBIDDEN", count=0
+    )
+    assert (await recover(world, *ONE))["counts"]["message"] == {"left": 2}
+    await world.admin.clear_rules()
+    await world.fetch("UPDATE accounts SET state = 'disabled' WHERE phone = $1", A)

@@ -152,11 +152,14 @@ class Nursery:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(slots or self._slots)
             job["volumes"] = stack.enter_context(volumes_on_disk(archive)) if task in OPENING else []
-            channel = await self._fork()
+            channel, control = await self._fork()
             reader, writer = await asyncio.open_connection(sock=channel, limit=wire.MAX_READ)
             try:
                 writer.write(wire.pack(wire.Frame.JOB, json.dumps(job).encode()))
-                return await converse(reader, writer, archive, limits)
+                answer = await converse(reader, writer, archive, limits)
+                if answer.result is None and _is_gone(control):
+                    raise _gone()
+                return answer
             finally:
                 # Hanging up is what kills a child that still runs.
                 writer.close()
@@ -173,8 +176,8 @@ class Nursery:
             if self._process is None or self._process.returncode is not None:
                 await self._start()
 
-    async def _fork(self) -> socket.socket:
-        """A channel to a fresh child."""
+    async def _fork(self) -> tuple[socket.socket, socket.socket]:
+        """A channel to a fresh child, and one to the process that has it."""
         await self.warm()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -183,21 +186,15 @@ class Nursery:
                 socket.send_fds(self._control, [b"+"], [theirs.fileno()])
             except OSError as error:
                 ours.close()
-                raise RetryableError("the parser process is gone", remedy="it is started anew") from error
+                raise _gone() from error
         ours.setblocking(False)
-        return ours
+        return ours, self._control
 
     async def _start(self) -> None:
         await self.close()
         self._control, theirs = socket.socketpair()
         with theirs:
-            # Settings and secrets in the environment are none of a parser's business.
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _START, _ROOT, str(theirs.fileno()),
-                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=_environment(),
-                # No terminal of the worker's reaches it: who has one can type into it.
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+            self._process = await start_process(theirs.fileno())
             assert self._process.stdout is not None
             self._words = Words(self._process.stdout)
         self._control.setblocking(False)
@@ -211,6 +208,35 @@ class Nursery:
             await self.close()
             said = f"; it says: {self._words.last}" if self._words.last else ""
             raise RetryableError("the parser process does not start", remedy=f"it is tried again{said}")
+
+
+async def start_process(control: int) -> asyncio.subprocess.Process:
+    """The process that forks parsers, listening on this descriptor."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _START, _ROOT, str(control)),
+        pass_fds=[control],
+        stdin=asyncio.subprocess.DEVNULL,
+        # No terminal of the worker's reaches it: who has one can type into it.
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+        # Settings and secrets in the environment are none of a parser's business.
+        env=_environment(),
+    )
+
+
+def _gone() -> RetryableError:
+    return RetryableError("the parser process is gone", remedy="it is started anew")
+
+
+def _is_gone(control: socket.socket) -> bool:
+    """Whether the parser process has ended, which no archive can bring about."""
+    try:
+        return not control.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _environment() -> dict[str, str]:

@@ -23,6 +23,7 @@ from worker.store.accounts import find_account, ready_accounts
 from worker.store.given_up import begun_with, decide_to_give_up
 from worker.store.open_intents import begun_by
 from worker.store.reach import holder_of
+from worker.store.remains import remains_behind, settle_remains
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ class Recovered:
     metavar="SET",
     type=int,
     multiple=True,
-    help="End what was begun with this set and cannot be finished; repeatable.",
+    help="End what this set has begun, or waits to have taken back, and nobody can finish; repeatable.",
 )
 @click.option("--account", "phones", multiple=True, metavar="PHONE", help="Only this account; repeatable.")
 def recover(
@@ -147,7 +148,7 @@ async def _recover(
         extent = replace(extent, take_over=asked)
         reports = []
         # What is given up ends without an account, if there is none.
-        if not given_up or await ready_accounts(known):
+        if not give_up or await ready_accounts(known):
             reports = await run_fleet(process, Mode(once=True, new_work=False, recovery=extent), phones)
         for report in reports:
             findings.merge(report.findings)
@@ -158,6 +159,7 @@ async def _recover(
             findings.merge(await _ask_a_worker(process, extent, counter))
         if not dry_run:
             await end_the_rest(process, given_up, findings)
+            await _leave_remains(known, give_up, findings)
             await _note_what_stays(known, findings, asked)
     return Recovered(findings, reports, dry_run)
 
@@ -166,13 +168,26 @@ async def _decide(
     known: Database, set_ids: Sequence[int], findings: Findings, *, dry_run: bool
 ) -> list[Begun]:
     """Write the person's decision down before anything is done about it."""
-    if dry_run:
-        for begun in [await begun_with(known, set_id) for set_id in set_ids]:
+    decided = []
+    for set_id in dict.fromkeys(set_ids):
+        if (remains := await remains_behind(known, set_id)) is not None:
+            if dry_run:
+                findings.note(Kind.PACKAGE, remains.name, "to be given up: what is left of it")
+        elif dry_run:
+            begun = await begun_with(known, set_id)
             sent = f"{begun.sent_count} of {begun.part_count} parts recorded"
             findings.note(Kind.UPLOAD, begun.set_name, f"to be given up: {sent}")
-        return []
-    told = f"given up by {person()}"
-    return [await decide_to_give_up(known, set_id, told) for set_id in dict.fromkeys(set_ids)]
+        else:
+            decided.append(await decide_to_give_up(known, set_id, f"given up by {person()}"))
+    return decided
+
+
+async def _leave_remains(known: Database, set_ids: Sequence[int], findings: Findings) -> None:
+    """Wait no longer for what no account could take back just now: it stays recorded as sent by us."""
+    for set_id in set_ids:
+        if (remains := await remains_behind(known, set_id)) is not None:
+            await settle_remains(known, remains)
+            findings.note(Kind.PACKAGE, remains.name, "given up: it is published beside what is left of it")
 
 
 async def _sweep(process: Process, *, dry_run: bool) -> Findings:

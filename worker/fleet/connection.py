@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 async def gateway_of(
     process: Process, account: Account, lease: Lease, session: StoredSession, standing: Standing | None = None
 ) -> Gateway:
-    """The account's way to Telegram, not yet connected, tied to its lease."""
+    """The account's way to Telegram, not yet connected, tied to its lease: cut when that is lost."""
     transfer = process.settings.transfer
     proxy = await proxies.load(process.database, process.sealer, account.id)
     keeper = _KeyKeeper(process.database, process.sealer, lease.tenure)
-    return Gateway(
+    gateway = Gateway(
         replace(process.server, proxy=proxy),
         permission=process.governance.permission(account.id, standing),
         deadline=process.settings.telegram.call_timeout_secs,
@@ -51,6 +51,8 @@ async def gateway_of(
         bounds=TransferBounds(transfer.parts_in_flight, transfer.connections),
         doubts=process.doubts,
     )
+    lease.on_lost = gateway.abort
+    return gateway
 
 
 def _tether(process: Process, lease: Lease, *, is_direct: bool) -> Tether:
@@ -87,12 +89,11 @@ async def connected(
     session = await accounts.load_session(process.database, process.sealer, account.id)
     standing = Standing(is_premium=account.is_premium)
     gateway = await gateway_of(process, account, lease, session, standing)
-    lease.on_lost = gateway.abort
     try:
         await gateway.connect()
         me = await gateway.me()
         if run_id is not None:
-            await accounts.save_me(process.database, account.id, me)
+            await accounts.save_me(process.database, lease.tenure, me)
             seen = await gateway.channels()
             await channels.record_seen(process.database, account.id, seen, connecting=True)
         standing.is_premium = me.is_premium
@@ -116,6 +117,7 @@ async def connected(
                 silence=process.silence,
                 trust=lease,
                 lanes=process.lanes,
+                tries=process.tries,
                 workspace=process.workspace,
                 nursery=process.nursery,
                 clock=process.clock,

@@ -89,10 +89,11 @@ class Lease:
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
-        if self._lost and kind is asyncio.CancelledError:
+        if self._lost:
             assert self._body is not None
-            # Our own cancellation ends here; one from outside goes on.
-            if self._body.uncancel() <= self._cancelled_before:
+            # Our own cancellation ends here, whatever the body ended with; one from outside goes on.
+            is_ours = self._body.uncancel() <= self._cancelled_before
+            if is_ours and kind is asyncio.CancelledError:
                 raise LeaseLostError(self._lost) from error
 
     async def _watch(self) -> None:
@@ -129,10 +130,10 @@ class Lease:
             return
         self._lost = reason
         log.error("lease.lost", account=self._account_id, reason=reason)
-        self.locks.give_up(reason)
-        self.on_lost()
         assert self._body is not None
         self._body.cancel()
+        self.locks.give_up(reason)
+        self.on_lost()
 
 
 def tell_the_log(what: str) -> None:

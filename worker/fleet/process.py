@@ -20,6 +20,7 @@ from worker.fleet.presence import own_memory, signed_on
 from worker.flow.lanes import Lanes
 from worker.log import get_logger
 from worker.pipeline.deps import Silent, Watcher
+from worker.pipeline.tries import Tries
 from worker.recovery.lookout import Lookout
 from worker.store import workers
 from worker.store.pauses import PauseStore
@@ -64,6 +65,8 @@ class Process:
     desk: Desk = field(default_factory=Desk)
     bell: Bell = field(default_factory=Bell)
     lanes: Lanes = field(default_factory=Lanes)
+    # Counted in advance, and ended by trouble of this process's own.
+    tries: Tries = field(default_factory=Tries)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     # What was looked at for messages that an older database does not know, before anything is published.
     lookout: Lookout = field(default_factory=Lookout)

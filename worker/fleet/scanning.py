@@ -108,7 +108,7 @@ async def _ask_how_it_stands(deps: Deps) -> None:
     if me.is_premium != deps.standing.is_premium:
         log.warning("account.premium_changed", premium=me.is_premium)
         deps.standing.is_premium = me.is_premium
-    await save_me(deps.database, deps.account.id, me)
+    await save_me(deps.database, deps.trust.tenure, me)
 
 
 async def _lose(deps: Deps, source: Readable, reason: str) -> None:

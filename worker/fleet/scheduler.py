@@ -130,7 +130,8 @@ async def _run_shift(process: Process, mode: Mode, only: Collection[str]) -> dic
 
 async def sweep_leftovers(process: Process) -> Swept:
     """Put right what dead processes left, as far as it takes no account."""
-    swept = await sweep(process.database, process.workspace, silent_seconds=process.settings.lease.lease_secs)
+    silent = process.settings.lease.lease_secs
+    swept = await sweep(process.database, process.workspace, process.worker_id, silent_seconds=silent)
     if swept != Swept():
         log.info(
             "recovery.swept",

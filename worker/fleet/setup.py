@@ -191,8 +191,8 @@ async def _note_end(login: Login, tenure: Tenure, error: FleetError) -> None:
         await accounts.mark(login.database, tenure, "banned", error.what)
         return
     is_no_number = "PHONE_NUMBER_UNOCCUPIED" in error.what or "PHONE_NUMBER_INVALID" in error.what
-    if is_no_number and await accounts.mark(login.database, tenure, "new", None):
-        await pending_logins.drop(login.database, tenure.account_id)
+    if is_no_number:
+        await accounts.mark(login.database, tenure, "new", None)
 
 
 class _Steps:
@@ -243,7 +243,7 @@ class _Steps:
                 await self._give_password()
             except RefusedError as error:
                 if is_expired(error):
-                    await pending_logins.drop(self._login.database, self._account.id)
+                    await pending_logins.drop(self._login.database, self._tenure)
                     pending = None
                 if not left or not (is_wrong(error) or is_expired(error)):
                     raise
@@ -259,7 +259,7 @@ class _Steps:
     async def _keep(self, code_hash: str, *, awaits_password: bool) -> PendingLogin:
         dc_id, auth_key = self._gateway.session
         pending = PendingLogin(dc_id, auth_key, code_hash, awaits_password=awaits_password)
-        await pending_logins.save(self._login.database, self._login.sealer, self._account.id, pending)
+        await pending_logins.save(self._login.database, self._login.sealer, self._tenure, pending)
         state = "awaiting_password" if awaits_password else "awaiting_code"
         if not await accounts.mark(self._login.database, self._tenure, state, None):
             raise FenceLostError(f"account {self._account.id} has another owner by now")

@@ -54,8 +54,8 @@ async def only_publisher(deps: Deps, content_hash: bytes) -> AsyncIterator[None]
             await deps.locks.release_content(content_hash)
 
 
-async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined | Cleared:
-    """Look again, now that nobody else can publish it."""
+async def deduplicate(deps: Deps, set_id: int, content_hash: bytes) -> Duplicate | Declined | Cleared:
+    """Look again, now that nobody else can publish it. What a person may end is named by ``set_id``."""
     async with deps.database.reading() as connection:
         package_id = await package_with(connection, content_hash)
         if package_id is not None:
@@ -77,7 +77,13 @@ async def deduplicate(deps: Deps, content_hash: bytes) -> Duplicate | Declined |
         wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
         raise BusyError(what, seconds=wait, remedy=remedy)
     if remains is not None:
-        what = f"what is left of it in {remains} has to be taken back before it is published again"
+        what = f"what is left of it in {remains.title} has to be taken back before it is published again"
         remedy = "the next round tries; or delete those messages by hand"
+        if not remains.is_seen:
+            what += ", and no account at work sees all of that channel"
+            remedy = (
+                "let new members see its history, or log in an account that does; or, to publish it beside"
+            )
+            remedy += f" what is left, run: worker recover --give-up {set_id}"
         raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     return Cleared(content_hash)

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from worker.flow.lanes import Lanes
     from worker.flow.outbox import Outbox
     from worker.pipeline.posting import Posting, PostingTransport
+    from worker.pipeline.tries import Tries
     from worker.store.account_locks import AccountLocks
     from worker.store.accounts import Account
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.silence import Silence
     from worker.telegram.gateway import Gateway
     from worker.workspace.folder import Workspace
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
 
 class Trust(Protocol):
     """The account's lease, as far as the steps care."""
+
+    @property
+    def tenure(self) -> Tenure:
+        """The turn with the account that this process has: what stands in the row of its owner."""
+        ...
 
     @property
     def is_trusted(self) -> bool:
@@ -94,6 +101,7 @@ class Deps:
     silence: Silence
     trust: Trust
     lanes: Lanes
+    tries: Tries
     workspace: Workspace
     nursery: Nursery
     clock: Clock

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import SetBytes
 from worker.domain.archive_name import Scheme, recognise
 from worker.domain.creator import creator_of, tags_of
 from worker.domain.listing import Limits, Mark
-from worker.errors import SetFailedError
+from worker.errors import (
+    ENDS_ACCOUNTS_WORK,
+    NoAccessError,
+    NotBeforeError,
+    OutcomeUnknownError,
+    ReferenceExpiredError,
+    RetryableError,
+    SetFailedError,
+)
 from worker.log import get_logger
 from worker.pipeline.preview import find_preview, photo_beside
+from worker.store.metadata import uncount_listing
 from worker.store.packages import Metadata, complete
 from worker.store.postings import posting_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from worker.archives.reader import Part
     from worker.domain.preview_choice import PostedPhoto
@@ -23,6 +35,29 @@ if TYPE_CHECKING:
     from worker.store.postings import ArchivePosting
 
 log = get_logger(__name__)
+# The archive is not to blame for these, and may be read at another time or by another account.
+NOT_THE_ARCHIVE = (
+    NotBeforeError,
+    RetryableError,
+    OutcomeUnknownError,
+    ReferenceExpiredError,
+    NoAccessError,
+    OSError,
+    MemoryError,
+    *ENDS_ACCOUNTS_WORK,
+)
+
+
+@contextlib.asynccontextmanager
+async def counted_try(deps: Deps, package_id: int) -> AsyncIterator[None]:
+    """List the package inside: the try, which was counted before, is none if the archive did not end it."""
+    try:
+        yield
+    except (*NOT_THE_ARCHIVE, asyncio.CancelledError):
+        # A worker that is told to stop, or an account that is passed on, says nothing about the archive.
+        uncount = partial(uncount_listing, deps.database, package_id)
+        await deps.tries.give_back(uncount, at_once=deps.trust.is_trusted)
+        raise
 
 
 async def index(deps: Deps, package_id: int, parts: Sequence[Part], limits: Limits | None = None) -> None:

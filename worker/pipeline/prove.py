@@ -8,7 +8,7 @@ where it was posted.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from worker.pipeline.swapped import note_swapped
 from worker.status.wording import duration
 from worker.store import proofs
 from worker.store.channels import channel_ref
-from worker.store.newer_files import files_beside, settle_with_newer
+from worker.store.newer_files import files_beside, first_messages, settle_with_newer
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ _MOST_SETS = 25
 _MOST_AT_ONCE = 8
 # Processes end for many reasons; so often in a row, while one set is proven alone, for that set's.
 _MOST_UNENDED = 5
+# A connection that breaks, an account that is lost, a database or a disk that is away, a worker that stops.
+_NO_SETS_FAULT = (*ENDS_ACCOUNTS_WORK, *OWN_TROUBLE, OSError, MemoryError, asyncio.CancelledError)
 
 
 def _nobody_waits() -> None:
@@ -68,17 +70,16 @@ async def prove_some(
 
     ``found`` is called after each of them, since it may be claimed from then on.
     """
+    await deps.tries.settle()
     hold = deps.settings.lease.lease_secs
     waiting = await proofs.next_to_prove(
         deps.database, deps.account.id, most=_MOST_SETS, hold=hold, resting=resting
     )
     try:
         await _prove_in_channels(deps, waiting, found)
-    except (*ENDS_ACCOUNTS_WORK, asyncio.CancelledError):
-        # A connection that breaks, an account that is lost, a worker that is told to stop: no set's fault.
-        if deps.trust.is_trusted:
-            with contextlib.suppress(FleetError):
-                await proofs.uncount(deps.database, waiting)
+    except _NO_SETS_FAULT:
+        uncount = partial(proofs.uncount, deps.database, waiting)
+        await deps.tries.give_back(uncount, at_once=deps.trust.is_trusted)
         raise
     return len(waiting)
 
@@ -214,7 +215,8 @@ async def _prove_with_newer(
 ) -> int | None:
     """Try parts that were posted again; None if the set is whole with some, else the newest of those."""
     beside = {part.message_id: part for part in await files_beside(deps.database, unproven)}
-    ways = with_newer(found, [_posted(part) for part in beside.values()])
+    firsts = await first_messages(deps.database, unproven)
+    ways = with_newer(found, [_posted(part) for part in beside.values()], firsts)
     wanted = {part.message_id for way in ways for part in way.parts} & beside.keys()
     if not wanted:
         return max(beside, default=0)

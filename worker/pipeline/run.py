@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from worker.pipeline.claim import release_disk
 from worker.pipeline.deduplicate import Cleared, Declined, Duplicate, deduplicate, only_publisher
 from worker.pipeline.digest import digest
 from worker.pipeline.fetch import Fetched, fetch
-from worker.pipeline.index import index
+from worker.pipeline.index import counted_try, index
 from worker.pipeline.known import known_package
 from worker.pipeline.patience import judge
 from worker.pipeline.prove_fetched import prove_fetched
@@ -87,7 +88,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         await mark_duplicate(deps.database, claim, package_id)
         return "duplicate"
     if claim.content_hash is not None:
-        known = await deduplicate(deps, claim.content_hash)
+        known = await deduplicate(deps, claim.set_id, claim.content_hash)
         if not isinstance(known, Cleared):
             return await _leave(deps, claim, known)
     fetched = await _fetch(deps, claim, on_fetched)
@@ -101,7 +102,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         deps.lanes.hold(("publish", deps.account.id)) as turn,
         only_publisher(deps, fetched.content_hash),
     ):
-        verdict = await deduplicate(deps, fetched.content_hash)
+        verdict = await deduplicate(deps, claim.set_id, fetched.content_hash)
         if isinstance(verdict, Cleared) and (standing := await seen_again(deps, fetched.content_hash)):
             verdict = Duplicate(standing)
         if not isinstance(verdict, Cleared):
@@ -179,17 +180,18 @@ async def _leave(deps: Deps, claim: Claim, verdict: Duplicate | Declined) -> str
 
 async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
     """Phase two from the files that are still on the disk. A failure leaves the stub for later."""
-    readers = [FileReader(part.path) for part in fetched.parts]
     try:
-        parts = [Part(part.file_name, reader) for part, reader in zip(fetched.parts, readers, strict=True)]
-        await index(deps, package_id, parts)
+        with contextlib.ExitStack() as opened:
+            async with counted_try(deps, package_id):
+                parts = [
+                    Part(part.file_name, opened.enter_context(FileReader(part.path)))
+                    for part in fetched.parts
+                ]
+                await index(deps, package_id, parts)
     except LeaseLostError:
         raise
     except Exception as error:  # noqa: BLE001 - what is published stays published; the listing is tried again
         log.warning("package.index_failed", package=package_id, reason=str(error))
-    finally:
-        for reader in readers:
-            reader.close()
 
 
 async def give_back(deps: Deps, claim: Claim, error: FleetError) -> str:

@@ -11,6 +11,8 @@ from worker.store.sets import dead_claims, release_dead_claims, unfinished_among
 from worker.store.workers import bury_dead_workers, dead_among, open_runs_of, silent_workers
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from worker.store.database import Database
     from worker.workspace.folder import Workspace
 
@@ -25,11 +27,11 @@ class Swept:
     reservations_dropped: int = 0
 
 
-async def sweep(database: Database, workspace: Workspace, *, silent_seconds: float) -> Swept:
+async def sweep(database: Database, workspace: Workspace, me: UUID, *, silent_seconds: float) -> Swept:
     """Close the runs of dead workers, release their claims and space, remove their files on this host."""
     await bring_back_waits(database)
     runs = await bury_dead_workers(database, silent_seconds)
-    claims = await release_dead_claims(database)
+    claims = await release_dead_claims(database, me)
     dead = await dead_among(database, workspace.others())
     # A download that was under way is gone on with by the set's next owner.
     keep = await unfinished_among(database, workspace.sets_of(dead)) if dead else set()

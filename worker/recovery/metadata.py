@@ -6,29 +6,17 @@ ours, and what it holds is what the package promises.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import JoinedReader, Part
 from worker.domain.listing import Limits
 from worker.domain.package_content import parts_by_file
-from worker.errors import (
-    ENDS_ACCOUNTS_WORK,
-    BusyError,
-    FleetError,
-    NoAccessError,
-    NotBeforeError,
-    OutcomeUnknownError,
-    ReferenceExpiredError,
-    RetryableError,
-    SetFailedError,
-)
+from worker.errors import ENDS_ACCOUNTS_WORK, BusyError, SetFailedError
 from worker.log import at_work, get_logger
 from worker.pipeline.deduplicate import only_publisher
-from worker.pipeline.index import index
+from worker.pipeline.index import NOT_THE_ARCHIVE, counted_try, index
 from worker.recovery.restore import stored_document
-from worker.store.metadata import PendingPackage, begin_listing, note_failure, pending_of, uncount_listing
+from worker.store.metadata import PendingPackage, begin_listing, note_failure, pending_of
 from worker.store.package_content import content_of
 from worker.telegram.remote_reader import RemoteReader
 
@@ -42,20 +30,11 @@ _MAX_ATTEMPTS = 5
 _PER_ROUND = 100
 # Reads cost network here: nothing is read only to be compared with a checksum, and slow is not broken.
 _REMOTE = Limits(verify_bytes=0, wall_seconds=600.0)
-# The archive is not to blame for these, and may be read at another time or by another account.
-_NOT_THE_ARCHIVE = (
-    NotBeforeError,
-    RetryableError,
-    OutcomeUnknownError,
-    ReferenceExpiredError,
-    NoAccessError,
-    OSError,
-    MemoryError,
-)
 
 
 async def complete_pending(deps: Deps) -> int:
     """List what this account can read; how many stubs were completed."""
+    await deps.tries.settle()
     completed = 0
     for pending in await pending_of(deps.database, deps.account.id, limit=_PER_ROUND):
         try:
@@ -65,31 +44,18 @@ async def complete_pending(deps: Deps) -> int:
                     log.warning("package.given_up", package=pending.package_id)
                     continue
                 with at_work(f"listing of package {pending.package_id}"):
-                    await _complete_or_uncount(deps, pending)
+                    async with counted_try(deps, pending.package_id):
+                        await _complete(deps, pending)
             completed += 1
         except ENDS_ACCOUNTS_WORK:
             raise
         except BusyError:
             continue
-        except _NOT_THE_ARCHIVE as error:
+        except NOT_THE_ARCHIVE as error:
             log.warning("package.still_pending", package=pending.package_id, reason=str(error))
         except Exception as error:  # noqa: BLE001 - one hostile archive must not stop the account
             await _note(deps, pending, error)
     return completed
-
-
-async def _complete_or_uncount(deps: Deps, pending: PendingPackage) -> None:
-    try:
-        await _complete(deps, pending)
-    except (*_NOT_THE_ARCHIVE, *ENDS_ACCOUNTS_WORK):
-        await uncount_listing(deps.database, pending.package_id)
-        raise
-    except asyncio.CancelledError:
-        # A worker that is told to stop, or an account that is passed on, says nothing about the archive.
-        if deps.trust.is_trusted:
-            with contextlib.suppress(FleetError):
-                await uncount_listing(deps.database, pending.package_id)
-        raise
 
 
 async def _note(deps: Deps, pending: PendingPackage, error: Exception) -> None:

@@ -26,19 +26,16 @@ log = get_logger(__name__)
 
 async def take_back_remains(deps: Deps, findings: Findings, sight: Sight, *, dry_run: bool = False) -> None:
     """Finish what a process that died, or an account that may not delete, has left of withdrawn packages."""
-    waiting = await store.packages_with_remains(deps.database)
-    mine = {destination.channel_id for destination in await sight.destinations()} if waiting else set()
-    for remains in waiting:
-        if remains.channel_id not in mine:
-            continue
-        if dry_run:
-            findings.note(Kind.PACKAGE, remains.name, "to be taken back: what stands of it")
-            continue
-        try:
-            async with only_publisher(deps, remains.content_hash):
-                await take_back(deps, findings, remains)
-        except BusyError as error:
-            log.info("remains.looked_at_later", package=remains.package_id, reason=error.what)
+    for destination in await sight.destinations():
+        for remains in await store.packages_with_remains(deps.database, destination.channel_id):
+            if dry_run:
+                findings.note(Kind.PACKAGE, remains.name, "to be taken back: what stands of it")
+                continue
+            try:
+                async with only_publisher(deps, remains.content_hash):
+                    await take_back(deps, findings, remains)
+            except BusyError as error:
+                log.info("remains.looked_at_later", package=remains.package_id, reason=error.what)
 
 
 async def take_back(deps: Deps, findings: Findings, remains: Remains) -> None:

@@ -205,7 +205,9 @@ class _Pass:
                     return
                 republish = deps.settings.fleet.republish_deleted
                 withdrawn = await withdrawals.withdraw(
-                    deps.database, deps.account.id, part, republish=republish, accepted=self._accept
+                    *(deps.database, deps.account.id, self._channel_id, part),
+                    republish=republish,
+                    accepted=self._accept,
                 )
                 if withdrawn is None:
                     return

@@ -185,12 +185,13 @@ class AccountLocks:
             await session.close()
             return False
         lost, self._session = self._session, session
+        # Let go of by somebody who had no connection to say it on. Whoever lets go from here on has one.
+        idle_contents, idle_guests = contents - self._contents, guests - self._guests
         self._settle()
         await lost.close()
-        # Let go of meanwhile, by somebody who had no connection to say it on.
-        for content_hash in contents - self._contents:
+        for content_hash in idle_contents:
             await session.release_content(content_hash)
-        for account_id in guests - self._guests:
+        for account_id in idle_guests:
             await session.release_account(account_id)
         return True
 

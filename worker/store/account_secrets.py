@@ -84,9 +84,18 @@ async def load_keys(
     return main, others
 
 
-async def save_secret(database: Database, sealer: Sealer, account_id: int, name: str, plain: bytes) -> None:
-    """Keep something of an account's under a name."""
+async def save_secret(
+    database: Database,
+    sealer: Sealer,
+    account_id: int,
+    name: str,
+    plain: bytes,
+    owner: Tenure | None = None,
+) -> None:
+    """Keep something of an account's under a name; with an ``owner``, only if that still owns the account."""
     async with database.transaction("accounts.secret") as connection:
+        if owner is not None:
+            await require_owner(connection, owner)
         await _may_seal(connection, sealer)
         await connection.execute(
             text("""
@@ -112,9 +121,11 @@ async def load_secret(database: Database, sealer: Sealer, account_id: int, name:
     return None if sealed is None else sealer.open(sealed, purpose=_purpose(account_id, name))
 
 
-async def drop_secret(database: Database, account_id: int, name: str) -> None:
-    """Keep it no longer."""
+async def drop_secret(database: Database, account_id: int, name: str, owner: Tenure | None = None) -> None:
+    """Keep it no longer; with an ``owner``, only if that still owns the account."""
     async with database.transaction("accounts.secret_dropped") as connection:
+        if owner is not None:
+            await require_owner(connection, owner)
         await connection.execute(
             text("DELETE FROM account_secrets WHERE account_id = :account AND name = :name"),
             {"account": account_id, "name": name},

@@ -133,10 +133,14 @@ async def save_login(
         ) from error
 
 
-async def save_me(database: Database, account_id: int, me: Me) -> None:
-    """Name, user id and Premium as Telegram says they are now."""
+async def save_me(database: Database, tenure: Tenure, me: Me) -> None:
+    """Name, user id and Premium as Telegram says they are now.
+
+    Whoever has lost the account writes nothing: its next owner has heard later how it stands.
+    """
     async with database.transaction("accounts.me") as connection:
-        await _write_me(connection, account_id, me)
+        await require_owner(connection, tenure)
+        await _write_me(connection, tenure.account_id, me)
 
 
 async def _write_me(connection: AsyncConnection, account_id: int, me: Me) -> None:
@@ -171,7 +175,10 @@ async def load_session(database: Database, sealer: Sealer, account_id: int) -> S
 
 
 async def mark(database: Database, tenure: Tenure, state: str, reason: str | None) -> bool:
-    """Say how an account stands after this turn with it; False if it has had another owner since."""
+    """Say how an account stands after this turn with it; False if it has had another owner since.
+
+    One that is new again has no login under way.
+    """
     async with database.transaction("accounts.state") as connection:
         result = await connection.execute(
             text("""
@@ -180,6 +187,8 @@ async def mark(database: Database, tenure: Tenure, state: str, reason: str | Non
             """),
             {"account": tenure.account_id, "epoch": tenure.epoch, "state": state, "reason": reason},
         )
+        if result.rowcount and state == "new":
+            await pending_logins.end(connection, tenure.account_id)
     return bool(result.rowcount)
 
 
@@ -219,10 +228,15 @@ async def get_account(database: Database, account_id: int) -> Account:
         return Account(*(await connection.execute(query, {"account": account_id})).one())
 
 
-async def delete(database: Database, account_id: int) -> None:
-    """Forget an account; an upload that it has begun keeps it, what it has published does not."""
+async def delete(database: Database, tenure: Tenure) -> None:
+    """Forget an account; an upload that it has begun keeps it, what it has published does not.
+
+    Whoever has lost the account deletes nothing: it may have been logged in anew.
+    """
+    account_id = tenure.account_id
     try:
         async with database.transaction("accounts.delete") as connection:
+            await require_owner(connection, tenure)
             await connection.execute(
                 text("DELETE FROM accounts WHERE id = :account"), {"account": account_id}
             )

@@ -52,6 +52,11 @@ NEWER = """
     WHERE d.channel_id = :channel AND d.family = :family AND d.state = 'collecting' AND NOT d.to_prove
         AND NOT i.is_gone
 """
+# SQL: the message of the first file in the place of ``o``: of those that it has replaced, or its own.
+# Relies on source_files_loose, which leaves out what has no family.
+FIRST = """least(o.message_id, (
+    SELECT min(r.message_id) FROM source_files r WHERE r.channel_id = o.channel_id AND r.family = o.family
+        AND r.family <> '' AND r.set_id IS NULL AND r.superseded_by = o.message_id))"""
 _MOST_ASKED = 20
 _DETACH = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _ATTACH = text("""
@@ -108,7 +113,7 @@ _ASK_AGAIN = text(f"""
           AND EXISTS (SELECT FROM source_files o JOIN ({NEWER}) f
                       ON f.poster_id IS NOT DISTINCT FROM o.poster_id AND f.topic_id = o.topic_id
                          AND lower(f.file_name) = lower(o.file_name)
-                      WHERE o.set_id = s.id AND f.message_id > greatest(o.message_id, s.newest_tried)
+                      WHERE o.set_id = s.id AND f.message_id > greatest({FIRST}, s.newest_tried)
                         AND f.set_id IS DISTINCT FROM s.id)
         ORDER BY s.id DESC LIMIT :most)
 """)

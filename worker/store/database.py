@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import weakref
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from worker import faults
+from worker.clock import Clock, SystemClock
 from worker.errors import CommitUnknownError, WorkerTroubleError
 from worker.log import get_logger
 from worker.store.address import printable
@@ -58,8 +60,16 @@ _CONNECTION_TROUBLE = (
 class Database:
     """A bounded pool, and transactions that have a name."""
 
-    def __init__(self, address: str, *, pool_size: int = _POOL_SIZE) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        pool_size: int = _POOL_SIZE,
+        clock: Clock = SystemClock(),  # noqa: B008 - has no state
+    ) -> None:
         self.address = address
+        self._clock = clock
+        self._away_at = -math.inf
         self._opened: weakref.WeakSet[asyncpg.Connection] = weakref.WeakSet()
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
@@ -100,6 +110,7 @@ class Database:
                 await connection.commit()
             except (DBAPIError, *_CONNECTION_TROUBLE) as error:
                 if is_disconnect(error):
+                    self._away_at = self._clock.monotonic()
                     raise CommitUnknownError(f"the commit of {name} got no answer") from error
                 raise
             faults.reach(f"db.{name}", "after")
@@ -117,9 +128,14 @@ class Database:
                 yield connection
         except (DBAPIError, *_CONNECTION_TROUBLE) as error:
             if is_disconnect(error):
+                self._away_at = self._clock.monotonic()
                 what = f"PostgreSQL at {printable(self.address)} did not do it: {_cause(error)}"
                 raise WorkerTroubleError(what) from error
             raise
+
+    def was_away(self, within: float) -> bool:
+        """Whether it did not answer this process at some moment of the last so many seconds."""
+        return self._clock.monotonic() - self._away_at < within
 
     async def close(self) -> None:
         """Close every pooled connection, politely if the server still listens."""

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from worker.domain.forming import set_name
 from worker.errors import RetryableError
-from worker.store.collecting import NEWER, dissolve, form_sets, lock_channel
+from worker.store.collecting import FIRST, NEWER, dissolve, form_sets, lock_channel
 from worker.store.sets import SourcePart
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _OTHERS = text(f"""
             AND o.topic_id = f.topic_id)
     ORDER BY f.message_id DESC LIMIT :most
 """)
+_FIRST = text(f"SELECT o.message_id, {FIRST} AS first FROM source_files o WHERE o.set_id = :set")
 _SETTLE = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, found_wanting = false,
         newest_tried = 0, unended = 0, undecided_since = NULL, is_unproven = false, name = :name,
@@ -37,6 +38,14 @@ _SETTLE = text("""
 """)
 _GIVERS = text("""
     SELECT DISTINCT set_id FROM source_files WHERE id = ANY(:files) AND set_id IS NOT NULL
+""")
+# What a file replaced before is replaced by the file that takes its place. Relies on source_files_loose.
+_INHERIT = text("""
+    UPDATE source_files f SET superseded_by = p.message
+    FROM unnest(CAST(:old AS bigint[]), CAST(:messages AS integer[])) AS p (file, message)
+    JOIN source_files o ON o.id = p.file
+    WHERE f.channel_id = o.channel_id AND f.family = o.family AND f.family <> '' AND f.set_id IS NULL
+      AND f.superseded_by = o.message_id
 """)
 _SUPERSEDE = text("""
     UPDATE source_files f SET set_id = NULL, part_number = NULL, superseded_by = p.message
@@ -68,6 +77,13 @@ async def files_beside(database: Database, unproven: Unproven) -> list[SourcePar
         return [SourcePart(*row) for row in await connection.execute(_OTHERS, values)]
 
 
+async def first_messages(database: Database, unproven: Unproven) -> dict[int, int]:
+    """By message of each part, the message of the first file in its place."""
+    async with database.reading() as connection:
+        rows = await connection.execute(_FIRST, {"set": unproven.set_id})
+        return {row.message_id: row.first for row in rows}
+
+
 async def settle_with_newer(
     database: Database, unproven: Unproven, whole: ArchiveSet, newer: Mapping[int, SourcePart]
 ) -> bool:
@@ -93,6 +109,7 @@ async def settle_with_newer(
             return False
         givers = list((await connection.execute(_GIVERS, {"files": files})).scalars())
         by = [member.file.message_id for member in taken]
+        await connection.execute(_INHERIT, {"old": old, "messages": by})
         await connection.execute(_SUPERSEDE, {"old": old, "messages": by, "set": unproven.set_id})
         taking = {
             "set": unproven.set_id,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.store.database import Database
+    from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
 
 _NAME = "login"
@@ -30,15 +31,16 @@ class PendingLogin:
     awaits_password: bool
 
 
-async def save(database: Database, sealer: Sealer, account_id: int, pending: PendingLogin) -> None:
-    """Keep how far the login has come."""
+async def save(database: Database, sealer: Sealer, tenure: Tenure, pending: PendingLogin) -> None:
+    """Keep how far the login has come. One that has lost its account writes nothing over what came after."""
     document = {
         "dc_id": pending.dc_id,
         "auth_key": base64.b64encode(pending.auth_key).decode(),
         "code_hash": pending.code_hash,
         "awaits_password": pending.awaits_password,
     }
-    await account_secrets.save_secret(database, sealer, account_id, _NAME, json.dumps(document).encode())
+    plain = json.dumps(document).encode()
+    await account_secrets.save_secret(database, sealer, tenure.account_id, _NAME, plain, owner=tenure)
 
 
 async def load(database: Database, sealer: Sealer, account_id: int) -> PendingLogin | None:
@@ -63,6 +65,6 @@ async def end(connection: AsyncConnection, account_id: int) -> None:
     )
 
 
-async def drop(database: Database, account_id: int) -> None:
+async def drop(database: Database, tenure: Tenure) -> None:
     """It has lapsed."""
-    await account_secrets.drop_secret(database, account_id, _NAME)
+    await account_secrets.drop_secret(database, tenure.account_id, _NAME, owner=tenure)

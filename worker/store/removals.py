@@ -48,7 +48,8 @@ _OF_UPLOAD = text(LEFT.format(which="u.id = :upload"))
 _OF_ENDED = text(
     LEFT.format(
         which="""u.state <> 'open' AND (u.id, p.ordinal) > (:upload, :ordinal)
-            AND NOT EXISTS (SELECT FROM packages r WHERE r.id = u.package_id AND r.has_remains)"""
+            AND NOT EXISTS (SELECT FROM packages r WHERE r.id = u.package_id AND r.has_remains
+                            AND r.dest_channel_id = u.destination_id)"""
     )
     + " LIMIT :limit"
 )

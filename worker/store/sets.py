@@ -153,8 +153,11 @@ _TO_WAITING = text(f"""
 """)
 _WANTING = text("UPDATE archive_sets SET found_wanting = true WHERE id = :set RETURNING family")
 # A worker that fell silent may have ended of the set: so often in a row, the set is not taken again. The
-# claim itself, with its worker, was written before the work. One that said farewell has only stopped.
-_SILENT = "w.heartbeat_at < coalesce(w.stopped_at, fleet_now()) - interval '15 seconds'"
+# claim itself, with its worker, was written before the work. One that said farewell has only stopped. Nobody
+# judges its own silence; and whoever was without the database cannot tell that of others from an outage.
+_SILENT = """(w.id <> CAST(:judge AS uuid)
+    AND w.heartbeat_at < coalesce(w.stopped_at, fleet_now()) - interval '15 seconds')"""
+_HEARD_AGAIN_SECONDS = 30.0
 _LEFT = f"{_SILENT} AND s.unended + 1 >= {_MOST_UNENDED} AND NOT EXISTS (\
 SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')"
 _RELEASE = f"""
@@ -243,16 +246,21 @@ async def wake_waiting(connection: AsyncConnection, content_hash: bytes) -> None
     await connection.execute(query, {"hash": content_hash})
 
 
-async def release_dead_claims(database: Database) -> int:
+async def release_dead_claims(database: Database, me: UUID) -> int:
     """Claims of workers that have ended become ready again; the next claim's fence shuts the dead one out."""
     async with database.transaction("sets.release_dead") as connection:
-        return (await connection.execute(_RELEASE_DEAD)).rowcount
+        return (await connection.execute(_RELEASE_DEAD, {"judge": _judge(database, me)})).rowcount
 
 
-async def release_claims_of(database: Database, account_id: int) -> int:
+async def release_claims_of(database: Database, account_id: int, me: UUID) -> int:
     """Claims of an account whose lease we hold: nobody can be working on them."""
+    values = {"account": account_id, "judge": _judge(database, me)}
     async with database.transaction("sets.release_own") as connection:
-        return (await connection.execute(_RELEASE_OWN, {"account": account_id})).rowcount
+        return (await connection.execute(_RELEASE_OWN, values)).rowcount
+
+
+def _judge(database: Database, me: UUID) -> UUID | None:
+    return None if database.was_away(_HEARD_AGAIN_SECONDS) else me
 
 
 async def dead_claims(database: Database, silent: list[UUID]) -> int:

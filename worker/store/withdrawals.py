@@ -61,18 +61,21 @@ _PARTS = text("""
       AND (k.package_id, k.ordinal) > (:package, :ordinal)
     ORDER BY k.package_id, k.ordinal LIMIT :limit
 """)
-# Not where so much is missing that a person has to say whether it is gone.
+# Messages have their numbers by channel: an earlier upload of the package may lie in another one.
 _RECORDED = """
     SELECT FROM uploads u JOIN upload_parts k ON k.upload_id = u.id
-    WHERE u.package_id = :package AND k.state = 'sent' AND k.deleted_at IS NULL AND k.message_id <> :message
+    WHERE u.package_id = :package AND u.destination_id = :channel
+      AND k.state = 'sent' AND k.deleted_at IS NULL AND k.message_id <> :message
 """
+# Not where so much is missing that a person has to say whether it is gone.
 _WITHDRAW = text(f"""
     UPDATE packages p SET state = 'withdrawn', withdrawn_at = fleet_now(), has_remains = EXISTS ({_RECORDED})
     WHERE id = :package AND state = 'published'
-      AND EXISTS (SELECT FROM package_parts WHERE package_id = :package AND message_id = :message)
-      AND {sees_message("p.dest_channel_id", ":message")}
+      AND EXISTS (SELECT FROM package_parts
+          WHERE package_id = :package AND dest_channel_id = :channel AND message_id = :message)
+      AND {sees_message(":channel", ":message")}
       AND (:accepted OR NOT EXISTS (
-          SELECT FROM channels WHERE id = p.dest_channel_id AND missing_since IS NOT NULL))
+          SELECT FROM channels WHERE id = :channel AND missing_since IS NOT NULL))
     RETURNING has_remains, (
         SELECT count(*) FROM package_parts o WHERE o.package_id = :package AND o.message_id <> :message
           AND NOT EXISTS ({_RECORDED} AND k.message_id = o.message_id)) AS unrecorded
@@ -80,7 +83,8 @@ _WITHDRAW = text(f"""
 # Relies on uploads_package. Whoever takes back what was sent need not look for this one.
 _GONE = text("""
     UPDATE upload_parts k SET deleted_at = fleet_now() FROM uploads u
-    WHERE u.package_id = :package AND k.upload_id = u.id AND k.message_id = :message AND k.deleted_at IS NULL
+    WHERE u.package_id = :package AND u.destination_id = :channel AND k.upload_id = u.id
+      AND k.message_id = :message AND k.deleted_at IS NULL
 """)
 _DUPLICATES = text("""
     UPDATE archive_sets SET state = 'ready', package_id = NULL, reason = NULL, not_before = fleet_now(),
@@ -135,7 +139,13 @@ class Withdrawn:
 
 
 async def withdraw(
-    database: Database, account_id: int, part: PublishedPart, *, republish: bool, accepted: bool = False
+    database: Database,
+    account_id: int,
+    channel_id: int,
+    part: PublishedPart,
+    *,
+    republish: bool,
+    accepted: bool = False,
 ) -> Withdrawn | None:
     """The package lacks this message; None if it is published anew by now, or a person has to say so.
 
@@ -146,6 +156,7 @@ async def withdraw(
         values = {
             "account": account_id,
             "package": part.package_id,
+            "channel": channel_id,
             "message": part.message_id,
             "republish": republish,
             "accepted": accepted,
@@ -161,16 +172,26 @@ async def withdraw(
 
 # Where no account reads, nobody sees it, and nobody could take it back.
 _REMAINS = text("""
-    SELECT c.title FROM packages p JOIN channels c ON c.id = p.dest_channel_id
-    WHERE p.content_hash = :hash AND p.has_remains AND EXISTS (
-        SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
-        WHERE m.channel_id = c.id AND m.can_read)
+    SELECT c.title, bool_or(coalesce(m.visible_from, 0) = 0) AS is_seen
+    FROM packages p JOIN channels c ON c.id = p.dest_channel_id
+    JOIN memberships m ON m.channel_id = c.id AND m.can_read
+    JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+    WHERE p.content_hash = :hash AND p.has_remains GROUP BY c.id
 """)
 
 
-async def where_remains_stand(connection: AsyncConnection, content_hash: bytes) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it."""
+
+    title: str
+    is_seen: bool
+
+
+async def where_remains_stand(connection: AsyncConnection, content_hash: bytes) -> Standing | None:
     """The channel in which messages of this content's withdrawn package may still stand, if there is one."""
-    return (await connection.execute(_REMAINS, {"hash": content_hash})).scalar_one_or_none()
+    row = (await connection.execute(_REMAINS, {"hash": content_hash})).one_or_none()
+    return None if row is None else Standing(*row)
 
 
 async def is_withdrawn(connection: AsyncConnection, content_hash: bytes) -> bool:

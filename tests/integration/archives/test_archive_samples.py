@@ -10,8 +10,10 @@ import other_archive_tools as other_tools
 import pytest
 import rarfile
 from click.testing import CliRunner
+from forked_parsers import parser_server
 from skip_report import lacking
 
+import worker.archives.nursery
 from worker.cli.archives import archives
 
 ENTRY_KEYS = ["path", "size", "compressed_size", "crc32", "modified", "is_dir", "encrypted"]
@@ -19,6 +21,12 @@ MADE_BY_TOOLS = {name: maker for name, maker in samples.MAKERS.items() if maker.
 # Who packs: the older rar beside the one of today, tar whatever compresses what it writes.
 FAMILIES = sorted({maker.tools[-1].rstrip("6") for maker in MADE_BY_TOOLS.values()})
 KEPT_BYTES = 3 * 2**20
+
+
+@pytest.fixture(autouse=True)
+def parsers_at_hand(monkeypatch):
+    """Each command starts a process for the parsers, hundreds of them here."""
+    monkeypatch.setattr(worker.archives.nursery, "start_process", parser_server().start_process)
 
 
 def inspected(sample):

@@ -22,6 +22,7 @@ from hang_guard import HANG_SECONDS
 from worker.archives import landlock
 from worker.archives.nursery import Nursery
 from worker.domain.listing import Limits, Mark
+from worker.errors import RetryableError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -295,6 +296,23 @@ async def test_a_killed_nursery_is_started_anew():
         await nursery._process.wait()
         complete, _ = await memory_sets.examined(nursery, {"a.zip": samples.zip_bytes()})
         assert complete
+
+
+@pytest.mark.parametrize("task", ["prove", "examine", "preview", "thumbnail"])
+async def test_parsers_that_are_killed_at_work_say_nothing_about_the_archive(task):
+    class Kills(memory_sets.BytesReader):
+        async def read_at(self, offset, length):
+            children = psutil.Process(nursery._process.pid).children()
+            for process in (nursery._process, *children):
+                process.kill()
+            return await super().read_at(offset, length)
+
+    async with Nursery() as nursery:
+        _, archive = memory_sets.set_of({"a.zip": samples.zip_bytes()})
+        parts = (memory_sets.Part("a.zip", Kills(samples.zip_bytes())),)
+        killed = memory_sets.SetBytes(archive.format, archive.scheme, parts, archive.indices)
+        with pytest.raises(RetryableError, match="the parser process is gone"):
+            await nursery._run(task, killed, memory_sets.QUICK)
 
 
 async def test_closing_the_nursery_leaves_no_process_behind():

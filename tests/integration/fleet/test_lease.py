@@ -131,6 +131,40 @@ async def test_a_lock_that_another_worker_took_meanwhile_ends_the_lease(database
     assert await raw.fetchval("SELECT worker_id FROM accounts") == other
 
 
+async def test_an_error_in_place_of_our_cancellation_leaves_none_behind(database, raw):
+    async def work() -> None:
+        async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)):
+            await raw.execute("UPDATE accounts SET lease_epoch = lease_epoch + 1")
+            await raw.execute(_KILL_LOCK_HOLDERS)
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise ConnectionError("broken by the loss") from None
+
+    body = asyncio.current_task()
+    async with asyncio.timeout(HANG_SECONDS):
+        with pytest.raises(ConnectionError):
+            await work()
+    assert body.cancelling() == 0
+
+
+async def test_work_ends_with_its_lease_even_if_its_connections_cannot_be_cut(database, raw):
+    def break_down() -> None:
+        raise ConnectionError("no socket to cut")
+
+    async def work() -> None:
+        async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)) as lease:
+            lease.on_lost = break_down
+            await raw.execute("UPDATE accounts SET lease_epoch = lease_epoch + 1")
+            await raw.execute(_KILL_LOCK_HOLDERS)
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(HANG_SECONDS) as limit:
+        with pytest.raises(LeaseLostError):
+            await work()
+    assert not limit.expired()
+
+
 async def test_a_silent_database_cuts_the_connections_when_the_trusted_time_is_over(over_a_line, raw):
     line, database = over_a_line
     owner, clock, cut = await _worker(database), ManualClock(), asyncio.Event()

@@ -19,7 +19,7 @@ from worker.fleet.lease import lease_account
 from worker.fleet.ready_sets import ReadySets
 from worker.pipeline.deps import Silent
 from worker.pipeline.run import give_back
-from worker.store import workers
+from worker.store import sets, workers
 from worker.store.database import Database
 from worker.workspace.folder import Workspace
 
@@ -174,3 +174,40 @@ async def test_a_primary_that_became_a_standby_is_the_databases_trouble(database
     await raw.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
     with pytest.raises(WorkerTroubleError, match="read-only"):
         await workers.register(database, uuid.uuid4(), host="h", pid=1, version="0", address=None)
+
+
+async def test_eight_outages_end_no_set_whose_worker_could_not_be_heard(
+    raw, database_url, far, advance_fleet_time
+):
+    line, database = far
+    near, me = Database(database_url), uuid.uuid4()
+    await workers.register(near, me, host="h", pid=1, version="0", address=None)
+    for _ in range(8):
+        other = uuid.uuid4()
+        await workers.register(near, other, host="h", pid=2, version="0", address=None)
+        await claim_next(near, 1, other)
+        await line.cut()
+        with pytest.raises(WorkerTroubleError):
+            await workers.heartbeat(database, me, 0)
+        await line.mend()
+        await advance_fleet_time(60)
+        await workers.bury_dead_workers(database, 30)
+        assert await sets.release_dead_claims(database, me) == 1
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "ready"
+    await near.close()
+    await database.close()
+
+
+async def test_a_database_that_answers_again_was_away_for_a_while(far):
+    line, database = far
+    clock = ManualClock()
+    timed = Database(database.address, clock=clock)
+    assert not timed.was_away(30)
+    await line.cut()
+    with pytest.raises(WorkerTroubleError):
+        await workers.heartbeat(timed, uuid.uuid4(), 0)
+    await line.mend()
+    assert timed.was_away(30)
+    await clock.advance(30)
+    assert not timed.was_away(30)
+    await timed.close()

@@ -28,7 +28,22 @@ async def test_w4_a_part_posted_again_replaces_the_damaged_one(world, run, sets,
     assert [row["file_name"] for row in old] == [last.name]
 
 
-async def test_w4_a_part_whose_damage_shows_only_when_it_is_fetched_is_replaced_too(world, run, sets):
+@pytest.mark.parametrize("order", ["at once", "later"])
+async def test_w4_each_part_posted_again_is_tried_when_the_newest_is_damaged_too(world, run, order):
+    first, second, last = world.make_volumes()
+    await world.post_files(world.sources[0], [first, second, _damaged(last)])
+    if order == "later":
+        await run()
+    await world.post_files(world.sources[0], [last])
+    await world.post_files(world.sources[0], [_damaged(last)])
+    await run()
+    rows = await world.fetch("SELECT part_count FROM archive_sets WHERE state = 'indexed'")
+    assert [row["part_count"] for row in rows] == [3]
+
+
+async def test_w4_a_part_posted_again_after_its_set_was_found_not_whole_replaces_the_damaged_one(
+    world, run, sets
+):
     first, second, last = world.make_volumes()
     await world.post_files(world.sources[0], [first, _damaged(second), last])
     world.settings["WORKER_FLEET__RETRY_BASE_SECS"] = "600"
@@ -37,6 +52,23 @@ async def test_w4_a_part_whose_damage_shows_only_when_it_is_fetched_is_replaced_
     await world.post_files(world.sources[0], [second])
     await run()
     assert await sets() == {"volumes-1.zip": ("indexed", None, 3)}
+
+
+@pytest.mark.parametrize("order", ["at once", "later"])
+async def test_w4_each_part_posted_again_is_tried_when_the_damage_shows_only_when_they_are_fetched(
+    world, run, order
+):
+    # More than a proof reads of contents on a server.
+    first, second, last = world.make_volumes(size=9 * 1024 * 1024)
+    world.settings["WORKER_FLEET__RETRY_BASE_SECS"] = "600"
+    await world.post_files(world.sources[0], [first, _damaged(second), last])
+    if order == "later":
+        await run()
+    for again in (second, _damaged(second), _damaged(second)):
+        await world.post_files(world.sources[0], [again])
+    await run()
+    rows = await world.fetch("SELECT part_count FROM archive_sets WHERE state = 'indexed'")
+    assert [row["part_count"] for row in rows] == [3]
 
 
 @pytest.mark.parametrize("order", ["at once", "later"])

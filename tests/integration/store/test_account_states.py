@@ -5,9 +5,10 @@ import pytest
 
 from worker.domain.telegram import Me
 from worker.errors import FenceLostError
-from worker.store import account_secrets, accounts, workers
+from worker.store import account_secrets, accounts, pending_logins, workers
 from worker.store.accounts import StoredSession
 from worker.store.leases import Tenure
+from worker.store.pending_logins import PendingLogin
 from worker.store.sealing import Sealer
 
 SEALER = Sealer(bytes(32))
@@ -85,3 +86,48 @@ async def test_a_worker_that_has_lost_an_account_does_not_touch_the_keys_of_a_fr
         await account_secrets.forget_key(database, before, 2)
     session = await accounts.load_session(database, SEALER, present.account_id)
     assert session == StoredSession(4, NEW_KEY, {2: NEW_KEY})
+
+
+async def test_a_worker_that_has_lost_an_account_does_not_say_whose_it_is(database, tenures):
+    before, present = tenures
+    await accounts.save_me(database, present, Me(7, "Ada L.", "ada", is_premium=True))
+    with pytest.raises(FenceLostError):
+        await accounts.save_me(database, before, Me(7, "Ada", None, is_premium=False))
+    account = await accounts.get_account(database, present.account_id)
+    assert (account.display_name, account.is_premium) == ("Ada L.", True)
+
+
+async def test_a_removal_that_has_lost_its_account_deletes_no_fresh_login(database, tenures):
+    before, present = tenures
+    with pytest.raises(FenceLostError):
+        await accounts.delete(database, before)
+    assert await _state(database, present) == "ready"
+    await accounts.delete(database, present)
+    assert await accounts.all_accounts(database) == []
+
+
+@pytest.fixture
+async def pending(database, tenures):
+    """A login that the account's present owner has begun."""
+    begun = PendingLogin(4, NEW_KEY, "hash", awaits_password=False)
+    await pending_logins.save(database, SEALER, tenures[1], begun)
+    return begun
+
+
+async def test_a_login_that_has_lost_its_account_touches_none_that_was_begun_since(
+    database, tenures, pending
+):
+    before, present = tenures
+    late = PendingLogin(2, OLD_KEY, "older", awaits_password=True)
+    with pytest.raises(FenceLostError):
+        await pending_logins.save(database, SEALER, before, late)
+    with pytest.raises(FenceLostError):
+        await pending_logins.drop(database, before)
+    assert not await accounts.mark(database, before, "new", None)
+    assert await pending_logins.load(database, SEALER, present.account_id) == pending
+
+
+async def test_an_account_that_is_new_again_has_no_login_under_way(database, tenures, pending):
+    _, present = tenures
+    assert await accounts.mark(database, present, "new", None)
+    assert await pending_logins.load(database, SEALER, present.account_id) is None

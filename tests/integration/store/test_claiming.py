@@ -279,9 +279,9 @@ async def test_the_claim_of_a_dead_worker_promises_nothing(database, raw, worker
     disk = FakeDisk(free=1000, total=1000)
     await claim_next(database, ADA, worker, disk=disk)
     await workers.stopped(database, worker)
-    await sets.release_dead_claims(database)
+    await sets.release_dead_claims(database, uuid.uuid4())
     assert await claim_next(database, GRACE, worker, disk=disk) is not None
-    await sets.release_claims_of(database, GRACE)
+    await sets.release_claims_of(database, GRACE, uuid.uuid4())
     assert await reservations.sweep_reservations(database) == 1
     assert await raw.fetchval("SELECT count(*) FROM disk_reservations") == 0
 

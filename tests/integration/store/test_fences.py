@@ -77,7 +77,7 @@ async def test_two_postings_of_one_document_are_never_fetched_at_once(database, 
 async def test_an_old_owner_writes_nothing_after_a_new_one_has_claimed(database, raw, worker):
     await _add_set(raw, 1)
     old = await claim_next(database, 1, worker)
-    await sets.release_claims_of(database, 1)
+    await sets.release_claims_of(database, 1, uuid.uuid4())
     new = await claim_next(database, 2, worker)
     assert new.fence == old.fence + 1
 
@@ -103,7 +103,7 @@ async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_st
     await workers.heartbeat(database, lively, 0)
 
     assert await workers.bury_dead_workers(database, 30) == 0
-    assert await sets.release_dead_claims(database) == 1
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
     states = dict(await raw.fetch("SELECT id, state FROM archive_sets"))
     assert states == {dead.set_id: "ready", alive.set_id: "claimed"}
 
@@ -121,10 +121,10 @@ async def test_a_clock_that_steps_buries_nobody_who_holds_an_account(
     await advance_fleet_time(step)
     assert await workers.silent_workers(database, 30) == [idle], "it has nothing to lose, and beats again"
     await workers.bury_dead_workers(database, 30)
-    assert await sets.release_dead_claims(database) == 0
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 0
     await locks.close()
     await workers.bury_dead_workers(database, 30)
-    assert await sets.release_dead_claims(database) == 1
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
 
 
 async def test_a_set_waits_until_its_time_and_keeps_its_reason(database, raw, worker, advance_fleet_time):

@@ -1,6 +1,8 @@
 """Advisory locks on a connection of their own."""
 
 import asyncio
+import contextlib
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -8,11 +10,17 @@ from hang_guard import HANG_SECONDS
 from manual_clock import settle
 
 from worker.errors import LeaseLostError, RetryableError
+from worker.store import workers
 from worker.store.account_locks import AccountLocks
+from worker.store.leases import look
 from worker.store.locks import LockSession
 
 HASH = bytes(range(32))
 NO_PATIENCE = 0.3
+_KILL_LOCK_HOLDERS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 
 
 @pytest.fixture
@@ -50,10 +58,7 @@ async def test_a_killed_backend_is_noticed_at_once_and_everything_after_it_fails
     first, second = two
     assert await first.try_content(HASH)
     connection = await asyncpg.connect(database_url)
-    await connection.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
-        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    )
+    await connection.execute(_KILL_LOCK_HOLDERS)
     await connection.close()
     async with asyncio.timeout(HANG_SECONDS):
         await first.lost.wait()
@@ -92,3 +97,42 @@ async def test_a_lock_that_is_granted_to_somebody_who_was_cancelled_goes_back(tw
         while not await two[0].try_content(HASH):  # noqa: ASYNC110 - the server has no event to wait for
             await asyncio.sleep(0.01)
     await locks.close()
+
+
+async def test_a_lock_handed_over_while_its_connection_is_replaced_stays_with_its_next_holder(
+    two, database, database_url
+):
+    worker_id = uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("INSERT INTO accounts (phone, state) VALUES ('+1', 'ready')")
+    locks = await AccountLocks.open(database_url, 1, answer_within=HANG_SECONDS)
+    seen = await look(database, 1, patience=5)
+    assert await locks.take(seen)
+    assert await locks.begin(seen, worker_id, 5)
+    assert await locks.try_content(HASH)
+    await connection.execute(_KILL_LOCK_HOLDERS)
+    await connection.close()
+    await locks.lost.wait()
+
+    async def hand_over():
+        await locks.certain()
+        letting_go = asyncio.create_task(locks.release_content(HASH))
+        granted = await asyncio.create_task(locks.try_content(HASH))
+        await letting_go
+        return granted
+
+    handing_over = asyncio.create_task(hand_over())
+    await settle()
+    async with asyncio.timeout(HANG_SECONDS):
+        while not await _renewed(locks):  # noqa: ASYNC110 - the server has no event to wait for
+            await asyncio.sleep(0.01)
+    assert await handing_over
+    assert not await two[0].try_content(HASH)
+    await locks.close()
+
+
+async def _renewed(locks):
+    with contextlib.suppress(RetryableError):
+        return await locks.renew()
+    return False

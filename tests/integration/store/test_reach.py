@@ -52,7 +52,7 @@ async def begun(database, raw, me):
     intent = await uploads.create_intent(
         database, claim, account_id=A, destination_id=3, floor_id=0, content_hash=HASH, parts=[part]
     )
-    await sets.release_claims_of(database, A)
+    await sets.release_claims_of(database, A, uuid.uuid4())
     return intent
 
 

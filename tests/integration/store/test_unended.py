@@ -1,12 +1,18 @@
 """A try is counted before its work: what ends the process is not begun for ever."""
 
 import uuid
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
 from claims import claim_next
 from source_rows import hold, open_source, posted
 
+from worker.errors import LeaseLostError
+from worker.pipeline.fetch import Fetched, FetchedPart
+from worker.pipeline.index import counted_try
+from worker.pipeline.run import index_fetched
+from worker.pipeline.tries import Tries
 from worker.store import metadata, proofs, sets, workers
 from worker.store.set_aside import keep_page
 
@@ -58,7 +64,7 @@ async def test_w3_a_set_whose_workers_all_fell_silent_is_failed_and_one_of_a_wor
     for _ in range(7):
         claim = await claim_next(database, 1, worker_id)
         await workers.stopped(database, worker_id)
-        assert await sets.release_dead_claims(database) == 1
+        assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
         await workers.heartbeat(database, worker_id, 0)
     assert await raw.fetchval("SELECT max(unended) FROM archive_sets") == 0
     await raw.execute("UPDATE archive_sets SET unended = 7 WHERE id = $1", claim.set_id)
@@ -68,9 +74,20 @@ async def test_w3_a_set_whose_workers_all_fell_silent_is_failed_and_one_of_a_wor
     claim = await claim_next(database, 1, worker_id)
     await advance_fleet_time(60)
     await workers.bury_dead_workers(database, 30)
-    assert await sets.release_dead_claims(database) == 1
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
     state, reason = await raw.fetchrow("SELECT state, reason FROM archive_sets WHERE id = $1", claim.set_id)
     assert (state, reason) == ("failed", "8 workers ended while they worked on it")
+
+
+async def test_w3_a_worker_that_lives_ends_no_set_by_a_silence_of_its_own(database, raw, advance_fleet_time):
+    await raw.execute("UPDATE archive_sets SET state = 'ready', to_prove = false, reason = NULL, unended = 7")
+    worker_id = uuid.uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    claim = await claim_next(database, 1, worker_id)
+    await advance_fleet_time(60)
+    assert await sets.release_claims_of(database, 1, worker_id) == 1
+    row = await raw.fetchrow("SELECT state, unended FROM archive_sets WHERE id = $1", claim.set_id)
+    assert tuple(row) == ("ready", 7)
 
 
 async def test_w3_a_listing_that_never_ended_is_begun_so_often_and_no_more(database, raw):
@@ -86,6 +103,23 @@ async def test_a_listing_that_had_to_wait_is_not_counted(database, raw):
     for _ in range(5):
         assert await metadata.begin_listing(database, 1, give_up_after=3)
         await metadata.uncount_listing(database, 1)
+
+
+async def test_w3_a_listing_that_a_disk_or_an_outage_ended_is_not_counted(database, raw, tmp_path):
+    await raw.execute(_PACKAGE)
+    deps = SimpleNamespace(database=database, tries=Tries(), trust=SimpleNamespace(is_trusted=True))
+    away = FetchedPart(tmp_path / "away.zip", "One.zip", 1, b"")
+    await index_fetched(deps, 1, Fetched((away,), b""))
+    assert await raw.fetchval("SELECT metadata_attempts FROM packages") == 0
+
+    deps.trust.is_trusted = False
+    for _ in range(5):
+        await deps.tries.settle()
+        assert await metadata.begin_listing(database, 1, give_up_after=1)
+        with pytest.raises(LeaseLostError):
+            async with counted_try(deps, 1):
+                raise LeaseLostError("no heartbeat was answered in time")
+    assert await raw.fetchval("SELECT metadata_attempts FROM packages") == 1, "given back before the next one"
 
 
 async def test_a_set_that_nothing_can_prove_waits_so_long_and_says_so(database, raw, advance_fleet_time):
