@@ -18,6 +18,7 @@ BOTH_LEASED = "SELECT count(*) = 2 FROM runs WHERE ended_at IS NULL"
 @contextlib.asynccontextmanager
 async def running_worker(world: World) -> AsyncIterator[int]:
     """A worker that has both accounts, killed at the end."""
+    world.calm = False
     pid = world.workers.start("run", env=world.env(WORKER_FLEET__CYCLE_SECS="60"))
     try:
         await world.until(BOTH_LEASED)

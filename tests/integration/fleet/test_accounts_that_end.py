@@ -9,7 +9,7 @@ STANDS = "SELECT state, state_reason FROM accounts WHERE phone = $1"
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 

@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url, "--record-all-calls") as opened:
+    async with open_world(tmp_path, database_url, "--record-all-calls", calm=True) as opened:
         await opened.fetch("UPDATE channels SET copy_mode = true WHERE is_source")
         yield opened
 

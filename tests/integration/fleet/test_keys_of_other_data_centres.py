@@ -8,7 +8,7 @@ ONE = ("--account", PHONES[0])
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 

@@ -19,7 +19,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url, "--record-all-calls") as opened:
+    async with open_world(tmp_path, database_url, "--record-all-calls", calm=True) as opened:
         yield opened
 
 

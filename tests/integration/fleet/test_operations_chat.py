@@ -12,7 +12,7 @@ WRITES = ("messages.sendMessage", "messages.editMessage", "channels.deleteMessag
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 

@@ -87,7 +87,7 @@ async def _open_outbox(world, database, chats, *, deadline=10, lost=10.0):
 
 
 async def test_sends_and_edits_at_once_keep_order_paces_and_the_last_text(tmp_path, database_url, database):
-    async with open_world(tmp_path, database_url) as world:
+    async with open_world(tmp_path, database_url, calm=True) as world:
         chats = [
             (await world.admin.create_channel(f"Chat {number}", admins=[PHONES[0]]))["channel_id"]
             for number in range(5)
@@ -136,7 +136,7 @@ async def test_sends_and_edits_at_once_keep_order_paces_and_the_last_text(tmp_pa
 async def test_what_is_done_already_counts_as_done_and_a_lost_answer_makes_no_second_message(
     tmp_path, database_url, database
 ):
-    async with open_world(tmp_path, database_url) as world:
+    async with open_world(tmp_path, database_url, calm=True) as world:
         chat = (await world.admin.create_channel("Chat", admins=[PHONES[0]]))["channel_id"]
         opening = _open_outbox(world, database, [chat], deadline=2, lost=0.1)
         async with opening as (outbox, (lane,)):

@@ -16,7 +16,7 @@ STATES = "SELECT name, state, reason, attempts FROM archive_sets ORDER BY id"
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 
@@ -170,6 +170,7 @@ async def test_the_next_set_is_fetched_while_one_is_published(world):
 
 
 async def test_an_account_waits_for_what_another_is_proving_and_does_it_itself_if_that_one_is_gone(world):
+    world.calm = False
     for _ in range(3):
         await world.post_archive(world.sources[0])
     prover = _held(world, "db.proofs.next:after:2", "--account", FIRST)

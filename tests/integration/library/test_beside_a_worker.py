@@ -12,7 +12,7 @@ LIBRARY = ("previews", "package_files", "package_originals", "package_parts", "u
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         for _ in range(2):
             await opened.post_archive(opened.sources[0])
         await opened.drain()

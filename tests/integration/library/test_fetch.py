@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         opened.settings["WORKER_TRANSFER__STANDARD_LIMIT_MIB"] = "2"
         yield opened
 

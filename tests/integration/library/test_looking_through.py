@@ -19,7 +19,7 @@ KEY = marker_key(bytes(32))
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 

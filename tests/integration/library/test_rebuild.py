@@ -21,7 +21,7 @@ RUN = ("run", "--once", "--account", PHONES[0])
 @pytest.fixture
 async def world(tmp_path, database_url):
     """A split zip, a set of RAR volumes and a zip under a very long name, published."""
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         opened.settings["WORKER_TRANSFER__STANDARD_LIMIT_MIB"] = "1"
         opened.originals = {}
         split = tmp_path / "split.zip"

@@ -17,7 +17,7 @@ RUN = ("run", "--once", *ONE)
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         opened.settings["WORKER_TRANSFER__STANDARD_LIMIT_MIB"] = "1"
         await opened.admin.create_account(STRANGER, "Mallory")
         yield opened

@@ -12,7 +12,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         opened.settings["WORKER_TRANSFER__STANDARD_LIMIT_MIB"] = "1"
         path = tmp_path / "split.zip"
         with zipfile.ZipFile(path, "w") as archive:

@@ -4,21 +4,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from hang_guard import HANG_SECONDS
 from world import PHONES, open_world
 
 # The samples that the archives' own tests are made of.
 sys.path.insert(0, str(Path(__file__).parents[1] / "archives"))
 
 ONE_ACCOUNT = ("--account", PHONES[0])
-# A worker that a busy machine keeps waiting for as long as its lease lasts gives up.
-LONG_LEASE = {"WORKER_LEASE__LEASE_SECS": str(2 * HANG_SECONDS)}
 
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url) as opened:
-        opened.settings |= LONG_LEASE
+    async with open_world(tmp_path, database_url, calm=True) as opened:
         yield opened
 
 
@@ -27,10 +23,6 @@ def run(world):
     """Let one account work until nothing is left to do now."""
 
     async def once(*argv: str, faults: str = "", ends=None) -> None:
-        if ends:
-            # Whoever comes next waits for as long as the lease of one that was killed lasts.
-            for name in LONG_LEASE:
-                world.settings.pop(name, None)
         ended = await world.run("run", "--once", *(argv or ONE_ACCOUNT), faults=faults)
         assert ended == (ends or {"exit": 0}), world.workers.logs[-1].read_text()
 

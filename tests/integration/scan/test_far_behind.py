@@ -6,7 +6,7 @@ from world import PHONES, open_world
 
 @pytest.fixture
 async def world(tmp_path, database_url):
-    async with open_world(tmp_path, database_url, "--difference-limit", "5") as opened:
+    async with open_world(tmp_path, database_url, "--difference-limit", "5", calm=True) as opened:
         yield opened
 
 
