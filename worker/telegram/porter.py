@@ -279,7 +279,7 @@ class Porter:
         route.lines.remove(line)
         self._selector.unregister(line.connection)
         line.connection.close()
-        told = error if isinstance(error, FleetError) else LineLostError(f"the connection was lost: {error}")
+        told = route.loss(error)
         self._answered += [(request, None, told) for request in line.under_way.values()]
         line.under_way.clear()
         if isinstance(error, AccountUnusableError):

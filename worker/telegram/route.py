@@ -8,7 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import BrokenLineError
+from worker.errors import BrokenLineError, FleetError
+from worker.telegram.failures import in_words
 from worker.telegram.line import Line, LineLostError
 from worker.telegram.proxied import dial_through
 from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
@@ -145,6 +146,13 @@ class Route:
             self.streak.lost(reason)
         self.open_at = max(self.open_at, now + self.streak.pause)
         return self.open_at - now
+
+    def loss(self, error: Exception) -> Exception:
+        """What to tell those who wait for an answer on a line that is lost."""
+        if isinstance(error, FleetError) and not isinstance(error, LineLostError):
+            return error
+        kind = type(error) if isinstance(error, LineLostError) else LineLostError
+        return kind(f"the connection for files to data centre {self.dc_id} broke: {in_words(error)}")
 
     @property
     def trouble(self) -> BrokenLineError | None:

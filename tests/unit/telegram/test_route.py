@@ -2,9 +2,12 @@ import asyncio
 import contextlib
 import socket
 
+import pytest
+
+from worker.errors import AccountUnusableError
 from worker.telegram.doubts import KeyDoubts
 from worker.telegram.envelope import Key
-from worker.telegram.line import Line
+from worker.telegram.line import Line, LineLostError, NoAnswerError
 from worker.telegram.part_calls import ReadHashes, SavePart
 from worker.telegram.route import Request, Route
 from worker.telegram.streak import Streak
@@ -80,3 +83,22 @@ async def test_lines_that_are_lost_together_make_the_next_one_wait_once():
     assert len(once) == 1
     assert route.streak.count == 1
     assert route.pause(route.open_at, "it was closed") > max(once)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (LineLostError("a packet was too long"), LineLostError),
+        (NoAnswerError("no answer"), NoAnswerError),
+        (OSError("broken pipe"), LineLostError),
+    ],
+)
+async def test_whoever_waits_for_a_line_that_is_lost_hears_which_connection_broke_and_why(error, kind):
+    told = route_with().loss(error)
+    assert type(told) is kind
+    assert str(told).startswith(f"the connection for files to data centre 2 broke: {error}")
+
+
+async def test_a_refusal_of_the_account_itself_is_told_as_it_is():
+    refusal = AccountUnusableError("the session has ended")
+    assert route_with().loss(refusal) is refusal
