@@ -13,7 +13,8 @@ import weakref
 from typing import TYPE_CHECKING
 
 import asyncpg
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
@@ -26,6 +27,8 @@ from worker.store.connect import COMMAND_SECONDS, connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from sqlalchemy import AdaptedConnection
 
 log = get_logger(__name__)
 _POOL_SIZE = 5
@@ -77,8 +80,11 @@ class Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=COMMAND_SECONDS,
-            pool_pre_ping=True,
+            # The others are seldom needed: most statements are prepared once.
+            pool_use_lifo=True,
         )
+        # A server that goes says so. To ask it before every use would take as long as most queries do.
+        event.listen(self._engine.sync_engine, "checkout", _refuse_closed)
 
     async def _open(self) -> asyncpg.Connection:
         connection = await connect(
@@ -117,15 +123,21 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for queries that change nothing."""
+        """A connection for queries that change nothing: nothing is sent to begin or end them."""
         async with self._connect() as connection:
-            yield connection
+            yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextlib.asynccontextmanager
     async def _connect(self) -> AsyncIterator[AsyncConnection]:
         try:
             async with self._engine.connect() as connection:
-                yield connection
+                try:
+                    yield connection
+                except (DBAPIError, *_CONNECTION_TROUBLE) as error:
+                    if is_disconnect(error):
+                        # Whoever borrows next would wait for a line that may be silent for good.
+                        await connection.invalidate()
+                    raise
         except (DBAPIError, *_CONNECTION_TROUBLE) as error:
             if is_disconnect(error):
                 self._away_at = self._clock.monotonic()
@@ -148,6 +160,12 @@ class Database:
             for connection in list(self._opened):
                 if not connection.is_closed():
                     connection.terminate()
+
+
+def _refuse_closed(connection: AdaptedConnection, _record: object, _proxy: object) -> None:
+    """The pool opens another one in its place."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError
 
 
 def _cause(error: BaseException) -> str:
