@@ -6,6 +6,7 @@ and stderr.
 
 import contextlib
 import fcntl
+import functools
 import importlib
 import os
 import signal
@@ -23,12 +24,16 @@ import worker.sandbox.__main__
 from worker import faults
 from worker.archives import nursery
 from worker.cli.main import COMMANDS, main
+from worker.sandbox.wire import rsa_key
 
 for _name in COMMANDS:
     importlib.import_module(f"worker.cli.{_name}")
 
 PROGRAMS = {"worker": main, "sandbox": worker.sandbox.__main__.main}
 nursery.start_process = parser_server().start_process
+# Finding primes takes longer than all the rest of a server's start.
+rsa_key.new_key = functools.cache(rsa_key.new_key)
+rsa_key.new_key()
 
 
 def _become(ask: dict, streams: list[int]) -> None:

@@ -87,7 +87,8 @@ class Handshake:
             raise HandshakeError("pq was not factored rightly")
         self._inner = inner
         self._new_nonce = inner.new_nonce.to_bytes(32, "little", signed=True)
-        self._secret = int.from_bytes(os.urandom(256), "big")
+        # As strong as the prime, and an eighth of the work of an exponent of its length.
+        self._secret = int.from_bytes(os.urandom(32), "big")
         answer = raw.types.ServerDHInnerData(
             nonce=self._nonce,
             server_nonce=self._server_nonce,

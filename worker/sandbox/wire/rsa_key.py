@@ -42,7 +42,7 @@ def load_or_make(directory: Path) -> RsaKey:
         key = serialization.load_pem_private_key(private_path.read_bytes(), password=None)
         assert isinstance(key, rsa.RSAPrivateKey)
     else:
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key = new_key()
         private_path.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
@@ -56,6 +56,11 @@ def load_or_make(directory: Path) -> RsaKey:
         public_path.write_bytes(pkcs1)
     numbers = key.private_numbers()
     return RsaKey(numbers.public_numbers.n, numbers.public_numbers.e, numbers.d, public_path)
+
+
+def new_key() -> rsa.RSAPrivateKey:
+    """A key for a directory that has none."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def inner_message(key: RsaKey, encrypted: bytes) -> bytes | None:
