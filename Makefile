@@ -15,6 +15,9 @@ WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
 # Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
 JOBS ?= 4
 
+# A run of the tests is hundreds of processes that import the same modules: compiled once, not by each of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all check format lock dist crash fuzz bench soak bare secrets image containers clean
 
