@@ -19,7 +19,7 @@ JOBS ?= 4
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format lock dist crash fuzz bench soak bare secrets image containers clean
+.PHONY: help install demo test test-all steady check format lock dist crash fuzz bench soak bare secrets image containers clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ test-all: install ## all tests, with every tool they can use installed by apt be
 	@sh tests/install_tools.sh $(BIN)
 	@$(BIN)/python hatch_build.py
 	$(MAKE) test
+
+steady: install ## the tests, ten times in a row, while two processes keep two cores busy [RUNS=10]
+	@sh tests/steady.sh $(RUNS) $(MAKE) --no-print-directory test
+RUNS ?= 10
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff format --check .
