@@ -93,6 +93,10 @@ async def test_what_no_account_sees_whole_is_waited_for_until_a_person_says_othe
 
         found = await recover(world, "--give-up", "1", "--dry-run")
         assert found["counts"]["package"]["to be given up"] == 1
+        # Nothing waits where nothing is published again.
+        world.settings["WORKER_FLEET__REPUBLISH_DELETED"] = "false"
+        assert await world.run("recover", "--give-up", "1") == {"exit": 2}
+        world.settings["WORKER_FLEET__REPUBLISH_DELETED"] = "true"
         found = await recover(world, "--give-up", "1")
         assert found["counts"]["package"]["given up"] == 1
         await world.drain("--account", B)
@@ -103,6 +107,19 @@ async def test_what_no_account_sees_whole_is_waited_for_until_a_person_says_othe
         assert (await recover(world, *ONE))["counts"]["message"] == {"removed": 2}
         assert not set(before) & set(await _standing(world))
         await world.check_invariants()
+
+
+async def test_what_an_account_sees_and_may_not_delete_is_not_doubled_for_a_persons_impatience(world):
+    await world.admin.add_rule(
+        "channels.deleteMessages", "error", code=403, text="MESSAGE_DELETE_FORBIDDEN", count=0
+    )
+    before = await _standing(world)
+    await recover(world, *ONE)
+    found = await recover(world, "--give-up", "1", *ONE)
+    (package,) = [item["outcome"] for item in found["listed"] if item["kind"] == "package"]
+    assert package == "waits: account 1 takes back what is left of it, in its next round"
+    assert await world.run("run", "--once", *ONE) == {"exit": 0}
+    assert await _standing(world) == before
 
 
 async def _leave_to_one_who_joined_later(world) -> None:

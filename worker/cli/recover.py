@@ -13,7 +13,7 @@ from worker.cli.opening import Opened, opened, person, readable_errors, upgrade_
 from worker.cli.processes import process_at
 from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
-from worker.fleet.giving_up import end_the_rest
+from worker.fleet.giving_up import end_the_rest, wait_no_longer
 from worker.fleet.scheduler import run_fleet, sweep_leftovers
 from worker.plain_text import plain, to_json
 from worker.recovery.account import Extent
@@ -23,7 +23,7 @@ from worker.store.accounts import find_account, ready_accounts
 from worker.store.given_up import begun_with, decide_to_give_up
 from worker.store.open_intents import begun_by
 from worker.store.reach import holder_of
-from worker.store.remains import remains_behind, settle_remains
+from worker.store.remains import remains_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,9 @@ async def _recover(
         known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
-        given_up = await _decide(known, give_up, findings, dry_run=dry_run)
+        behind = [set_id for set_id in dict.fromkeys(give_up) if await _is_behind_remains(process, set_id)]
+        begun = [set_id for set_id in dict.fromkeys(give_up) if set_id not in behind]
+        given_up = await _decide(known, begun, findings, dry_run=dry_run)
         extent = replace(extent, take_over=asked)
         reports = []
         # What is given up ends without an account, if there is none.
@@ -157,9 +159,9 @@ async def _recover(
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
         if reports and all(report.outcome == "elsewhere" for report in reports):
             findings.merge(await _ask_a_worker(process, extent, counter))
+        await wait_no_longer(process, behind, _decision(), findings, dry_run=dry_run)
         if not dry_run:
             await end_the_rest(process, given_up, findings)
-            await _leave_remains(known, give_up, findings)
             await _note_what_stays(known, findings, asked)
     return Recovered(findings, reports, dry_run)
 
@@ -169,25 +171,25 @@ async def _decide(
 ) -> list[Begun]:
     """Write the person's decision down before anything is done about it."""
     decided = []
-    for set_id in dict.fromkeys(set_ids):
-        if (remains := await remains_behind(known, set_id)) is not None:
-            if dry_run:
-                findings.note(Kind.PACKAGE, remains.name, "to be given up: what is left of it")
-        elif dry_run:
+    for set_id in set_ids:
+        if dry_run:
             begun = await begun_with(known, set_id)
             sent = f"{begun.sent_count} of {begun.part_count} parts recorded"
             findings.note(Kind.UPLOAD, begun.set_name, f"to be given up: {sent}")
         else:
-            decided.append(await decide_to_give_up(known, set_id, f"given up by {person()}"))
+            decided.append(await decide_to_give_up(known, set_id, _decision()))
     return decided
 
 
-async def _leave_remains(known: Database, set_ids: Sequence[int], findings: Findings) -> None:
-    """Wait no longer for what no account could take back just now: it stays recorded as sent by us."""
-    for set_id in set_ids:
-        if (remains := await remains_behind(known, set_id)) is not None:
-            await settle_remains(known, remains)
-            findings.note(Kind.PACKAGE, remains.name, "given up: it is published beside what is left of it")
+def _decision() -> str:
+    return f"given up by {person()}"
+
+
+async def _is_behind_remains(process: Process, set_id: int) -> bool:
+    """Whether the set is to be published again, and waits for what is left of its package."""
+    if not process.settings.fleet.republish_deleted:
+        return False
+    return await remains_behind(process.database, set_id) is not None
 
 
 async def _sweep(process: Process, *, dry_run: bool) -> Findings:

@@ -9,6 +9,7 @@ from worker.recovery.abandonment import end_unseen
 from worker.recovery.findings import Kind
 from worker.store.given_up import could_look, state_of
 from worker.store.locks import LockSession
+from worker.store.remains import could_take_back, leave_remains, remains_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from worker.fleet.process import Process
     from worker.recovery.findings import Findings
     from worker.store.open_intents import Begun
+    from worker.store.remains import Remains
 
 
 async def end_the_rest(process: Process, given_up: Sequence[Begun], findings: Findings) -> None:
@@ -32,11 +34,44 @@ async def _end(process: Process, begun: Begun) -> str:
     lookers = await could_look(process.database, begun.upload_id)
     if lookers:
         return f"decided: account {lookers[0]} takes back what was sent, in its next round"
-    locks = await LockSession.open(
-        process.database.address, answer_within=process.settings.lease.lease_secs / 2
-    )
+    locks = await _open_locks(process)
     try:
         calls_end = partial(process.clock.sleep, process.settings.telegram.call_timeout_secs)
         return await end_unseen(process.database, process.silence, locks, process.worker_id, begun, calls_end)
     finally:
         await locks.close()
+
+
+async def wait_no_longer(
+    process: Process, set_ids: Sequence[int], reason: str, findings: Findings, *, dry_run: bool
+) -> None:
+    """Let these sets be published beside what is left of them, unless an account can take that back."""
+    for set_id in set_ids:
+        remains = await remains_behind(process.database, set_id)
+        if remains is not None:
+            findings.note(Kind.PACKAGE, remains.name, await _leave(process, remains, reason, dry_run=dry_run))
+
+
+async def _leave(process: Process, remains: Remains, reason: str, *, dry_run: bool) -> str:
+    lookers = await could_take_back(process.database, remains)
+    if lookers:
+        return f"waits: account {lookers[0]} takes back what is left of it, in its next round"
+    if dry_run:
+        return "to be given up: what is left of it"
+    locks = await _open_locks(process)
+    try:
+        if not await locks.try_content(remains.content_hash):
+            return "waits: another worker is publishing the same content, or takes back what is left of it"
+        try:
+            if not await leave_remains(process.database, remains, reason):
+                return "nothing is left of it"
+        finally:
+            await locks.release_content(remains.content_hash)
+    finally:
+        await locks.close()
+    return "given up: it is published beside what is left of it"
+
+
+async def _open_locks(process: Process) -> LockSession:
+    lease = process.settings.lease.lease_secs
+    return await LockSession.open(process.database.address, answer_within=lease / 2)

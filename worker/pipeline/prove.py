@@ -34,7 +34,7 @@ from worker.pipeline.swapped import note_swapped
 from worker.status.wording import duration
 from worker.store import proofs
 from worker.store.channels import channel_ref
-from worker.store.newer_files import files_beside, first_messages, settle_with_newer
+from worker.store.newer_files import files_beside, replaced_by, settle_with_newer
 from worker.telegram.remote_reader import RemoteReader
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ async def _prove_with_newer(
 ) -> int | None:
     """Try parts that were posted again; None if the set is whole with some, else the newest of those."""
     beside = {part.message_id: part for part in await files_beside(deps.database, unproven)}
-    firsts = await first_messages(deps.database, unproven)
-    ways = with_newer(found, [_posted(part) for part in beside.values()], firsts)
+    replaced = await replaced_by(deps.database, unproven)
+    ways = with_newer(found, [_posted(part) for part in beside.values()], replaced)
     wanted = {part.message_id for way in ways for part in way.parts} & beside.keys()
     if not wanted:
         return max(beside, default=0)

@@ -52,11 +52,15 @@ NEWER = """
     WHERE d.channel_id = :channel AND d.family = :family AND d.state = 'collecting' AND NOT d.to_prove
         AND NOT i.is_gone
 """
-# SQL: the message of the first file in the place of ``o``: of those that it has replaced, or its own.
+# SQL: by message of a file that has replaced others, the first of them and how many they are. One pass over
+# the family, whatever asks: looked up file by file it would take time by the square of what is posted.
 # Relies on source_files_loose, which leaves out what has no family.
-FIRST = """least(o.message_id, (
-    SELECT min(r.message_id) FROM source_files r WHERE r.channel_id = o.channel_id AND r.family = o.family
-        AND r.family <> '' AND r.set_id IS NULL AND r.superseded_by = o.message_id))"""
+REPLACED = """
+    SELECT r.superseded_by AS message_id, min(r.message_id) AS first, count(*) AS had FROM source_files r
+    WHERE r.channel_id = :channel AND r.family = :family AND r.family <> '' AND r.set_id IS NULL
+        AND r.superseded_by IS NOT NULL
+    GROUP BY r.superseded_by
+"""
 _MOST_ASKED = 20
 _DETACH = text("UPDATE source_files SET set_id = NULL, part_number = NULL WHERE id = ANY(:files)")
 _ATTACH = text("""
@@ -101,8 +105,13 @@ _EMPTIED = text("""
 
 
 # A part posted again carries the name of the one that it is to replace. Asked for every name that is read.
-# Relies on archive_sets_wanting, archive_sets_open and source_files_order_key.
+# Of the files of one name in one place, the newest speaks for all. Relies on archive_sets_wanting,
+# archive_sets_open and source_files_order_key.
 _ASK_AGAIN = text(f"""
+    WITH newer AS MATERIALIZED (
+        SELECT f.poster_id, f.topic_id, lower(f.file_name) AS name, f.set_id, max(f.message_id) AS newest
+        FROM ({NEWER}) f GROUP BY f.poster_id, f.topic_id, lower(f.file_name), f.set_id
+    ), replaced AS MATERIALIZED ({REPLACED})
     UPDATE archive_sets SET state = 'collecting', reason = :unchecked, to_prove = true, attempts = 0,
         not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
     WHERE id IN (
@@ -110,10 +119,12 @@ _ASK_AGAIN = text(f"""
         WHERE s.channel_id = :channel AND s.family = :family AND s.found_wanting
           AND (s.state = 'collecting' AND NOT s.to_prove OR s.state IN ('ready', 'failed'))
           AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
-          AND EXISTS (SELECT FROM source_files o JOIN ({NEWER}) f
+          AND EXISTS (SELECT FROM source_files o JOIN newer f
                       ON f.poster_id IS NOT DISTINCT FROM o.poster_id AND f.topic_id = o.topic_id
-                         AND lower(f.file_name) = lower(o.file_name)
-                      WHERE o.set_id = s.id AND f.message_id > greatest({FIRST}, s.newest_tried)
+                         AND f.name = lower(o.file_name)
+                      LEFT JOIN replaced r ON r.message_id = o.message_id
+                      WHERE o.set_id = s.id AND f.newest > s.newest_tried
+                        AND f.newest > least(o.message_id, r.first)
                         AND f.set_id IS DISTINCT FROM s.id)
         ORDER BY s.id DESC LIMIT :most)
 """)

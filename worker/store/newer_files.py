@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.domain.forming import set_name
+from worker.domain.replacing import Replaced
 from worker.errors import RetryableError
-from worker.store.collecting import FIRST, NEWER, dissolve, form_sets, lock_channel
+from worker.store.collecting import NEWER, REPLACED, dissolve, form_sets, lock_channel
 from worker.store.sets import SourcePart
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ _OTHERS = text(f"""
             AND o.topic_id = f.topic_id)
     ORDER BY f.message_id DESC LIMIT :most
 """)
-_FIRST = text(f"SELECT o.message_id, {FIRST} AS first FROM source_files o WHERE o.set_id = :set")
+_REPLACED = text(f"""
+    SELECT r.message_id, r.first, r.had FROM ({REPLACED}) r
+    JOIN source_files o ON o.set_id = :set AND o.message_id = r.message_id
+""")
 _SETTLE = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, found_wanting = false,
         newest_tried = 0, unended = 0, undecided_since = NULL, is_unproven = false, name = :name,
@@ -77,11 +81,12 @@ async def files_beside(database: Database, unproven: Unproven) -> list[SourcePar
         return [SourcePart(*row) for row in await connection.execute(_OTHERS, values)]
 
 
-async def first_messages(database: Database, unproven: Unproven) -> dict[int, int]:
-    """By message of each part, the message of the first file in its place."""
+async def replaced_by(database: Database, unproven: Unproven) -> dict[int, Replaced]:
+    """By message of each part that has replaced others, what it has replaced."""
     async with database.reading() as connection:
-        rows = await connection.execute(_FIRST, {"set": unproven.set_id})
-        return {row.message_id: row.first for row in rows}
+        values = {"channel": unproven.channel_id, "family": unproven.family, "set": unproven.set_id}
+        rows = await connection.execute(_REPLACED, values)
+        return {row.message_id: Replaced(row.first, row.had) for row in rows}
 
 
 async def settle_with_newer(

@@ -86,6 +86,8 @@ _GONE = text("""
     WHERE u.package_id = :package AND u.destination_id = :channel AND k.upload_id = u.id
       AND k.message_id = :message AND k.deleted_at IS NULL
 """)
+# What a person said of an upload that ended as this package, or of what an earlier withdrawal left, is over.
+_UNSAID = text("UPDATE uploads SET reason = NULL WHERE package_id = :package AND reason IS NOT NULL")
 _DUPLICATES = text("""
     UPDATE archive_sets SET state = 'ready', package_id = NULL, reason = NULL, not_before = fleet_now(),
         updated_at = fleet_now()
@@ -165,18 +167,26 @@ async def withdraw(
         if row is None:
             return None
         await connection.execute(_GONE, values)
+        await connection.execute(_UNSAID, {"package": part.package_id})
         await connection.execute(_DUPLICATES, values)
         await connection.execute(_ORIGIN, {"package": part.package_id, "reason": declined()})
         return Withdrawn(row.has_remains, row.unrecorded)
 
 
-# Where no account reads, nobody sees it, and nobody could take it back.
-_REMAINS = text("""
-    SELECT c.title, bool_or(coalesce(m.visible_from, 0) = 0) AS is_seen
+# SQL: whether the membership ``m`` of channel ``c`` shows all of it, or may, to an account that can be asked.
+MAY_SEE_ALL = """(coalesce(m.visible_from, 0) = 0 AND EXISTS (
+        SELECT FROM peers t WHERE t.account_id = m.account_id AND t.telegram_id = c.telegram_id))"""
+# Where no account reads, nobody sees it, and nobody could take it back. The reason of the upload that sent it
+# is a person's word not to wait for it (``remains.leave_remains``).
+_REMAINS = text(f"""
+    SELECT c.title, bool_or({MAY_SEE_ALL}) AS is_seen
     FROM packages p JOIN channels c ON c.id = p.dest_channel_id
     JOIN memberships m ON m.channel_id = c.id AND m.can_read
     JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
-    WHERE p.content_hash = :hash AND p.has_remains GROUP BY c.id
+    WHERE p.content_hash = :hash AND p.has_remains AND NOT EXISTS (
+        SELECT FROM uploads u WHERE u.package_id = p.id AND u.destination_id = p.dest_channel_id
+            AND u.reason IS NOT NULL)
+    GROUP BY c.id
 """)
 
 

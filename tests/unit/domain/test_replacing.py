@@ -5,7 +5,7 @@ from itertools import permutations
 
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
-from worker.domain.replacing import with_newer
+from worker.domain.replacing import Replaced, with_newer
 
 
 def _file(message_id, name):
@@ -39,7 +39,28 @@ def test_what_was_posted_before_a_part_that_took_the_place_of_another_is_later_t
     others = [_file(9, "a.part2.rar"), _file(5, "a.part2.rar"), _file(2, "a.part2.rar")]
     found = archive_set([replaced.members[0], Named(_file(7, "a.part2.rar"), replaced.members[1].name)])
     assert _ids(with_newer(found, others)) == [[1, 9]]
-    assert _ids(with_newer(found, others, {7: 3})) == [[1, 9], [1, 5]]
+    assert _ids(with_newer(found, others, {7: Replaced(3, 1)})) == [[1, 9], [1, 5]]
+
+
+def test_a_number_that_has_had_its_tries_gets_only_what_was_posted_since():
+    found = archive_set([*PARTS.members[:1], Named(_file(7, "a.part2.rar"), PARTS.members[1].name)])
+    copies = [_file(number, "a.part2.rar") for number in range(3, 7)]
+    assert len(with_newer(found, copies, {7: Replaced(2, 5)})) == 4
+    assert with_newer(found, copies, {7: Replaced(2, 6)}) == []
+    since = _file(9, "a.part2.rar")
+    assert _ids(with_newer(found, [*copies, since], {7: Replaced(2, 6)})) == [[1, 9]]
+
+
+def test_the_sets_that_are_taken_one_after_the_other_are_six_however_many_copies_stand_there():
+    """Each is whole by its headers, and fetched in full before the next one is asked for."""
+    copies = {number: _file(number, "a.part2.rar") for number in range(10, 1000)}
+    current, before = PARTS, 0
+    taken = []
+    while ways := with_newer(current, copies.values(), {taken[-1]: Replaced(2, before)} if taken else {}):
+        current, before = ways[0], before + 1
+        taken.append(current.parts[1].message_id)
+        del copies[taken[-1]]
+    assert taken == [999, 998, 997, 996, 995, 994]
 
 
 def test_a_document_that_comes_in_several_messages_is_tried_once():
