@@ -172,7 +172,8 @@ async def withdraw(
 
 # Where no account reads, nobody sees it, and nobody could take it back.
 _REMAINS = text("""
-    SELECT c.title, bool_or(coalesce(m.visible_from, 0) = 0) AS is_seen
+    SELECT c.title, bool_or(coalesce(m.visible_from, 0) = 0 AND EXISTS (
+        SELECT FROM peers p WHERE p.account_id = a.id AND p.telegram_id = c.telegram_id)) AS is_seen
     FROM packages p JOIN channels c ON c.id = p.dest_channel_id
     JOIN memberships m ON m.channel_id = c.id AND m.can_read
     JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
@@ -182,7 +183,10 @@ _REMAINS = text("""
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it."""
+    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it.
+
+    What it could not address, it cannot look at.
+    """
 
     title: str
     is_seen: bool
