@@ -39,13 +39,15 @@ async def complete_pending(deps: Deps) -> int:
     for pending in await pending_of(deps.database, deps.account.id, limit=_PER_ROUND):
         try:
             # Two accounts that meet the same stub would read it twice.
-            async with only_publisher(deps, pending.content_hash):
-                async with counted_try(deps, Attempt(pending.package_id)) as attempt:
-                    if not await begin_listing(deps.database, attempt, give_up_after=_MAX_ATTEMPTS):
-                        log.warning("package.given_up", package=pending.package_id)
-                        continue
-                    with at_work(f"listing of package {pending.package_id}"):
-                        await _complete(deps, pending)
+            async with (
+                only_publisher(deps, pending.content_hash),
+                counted_try(deps, Attempt(pending.package_id)) as attempt,
+            ):
+                if not await begin_listing(deps.database, attempt, give_up_after=_MAX_ATTEMPTS):
+                    log.warning("package.given_up", package=pending.package_id)
+                    continue
+                with at_work(f"listing of package {pending.package_id}"):
+                    await _complete(deps, pending)
             completed += 1
         except ENDS_ACCOUNTS_WORK:
             raise

@@ -56,8 +56,8 @@ _LEAVE_SET = text("""
     WHERE state = 'published'
       AND package_id IN (SELECT id FROM packages WHERE id = :id AND metadata = 'failed')
 """)
-# Counted before the work: an archive that ends the process with its listing does not end every one. The moment
-# tells the attempt from all others.
+# Counted before the work: an archive that ends the process with its listing does not end every one. The
+# moment tells the attempt from all others.
 _BEGIN = text("""
     UPDATE packages SET
         metadata_reason = CASE WHEN metadata_attempts >= :most

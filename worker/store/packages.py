@@ -48,8 +48,8 @@ async def package_with(connection: AsyncConnection, content_hash: bytes) -> int 
     return package_id
 
 
-# Its listing follows at once, and is counted before it begins: it may be what ends the process. Both moments are
-# one, as long as nobody has begun another.
+# Its listing follows at once, and is counted before it begins: it may be what ends the process. Until another
+# one is begun, both moments are the same.
 _INSERT = text("""
     WITH moment AS MATERIALIZED (SELECT fleet_now())
     INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id,
@@ -59,10 +59,10 @@ _INSERT = text("""
         :source_message, :dest, :dest_message, :multipart, :parts, :run, 1, (TABLE moment), (TABLE moment))
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
         has_remains = false,
-        metadata_reason = NULL, metadata_attempts = 1, metadata_not_before = excluded.metadata_not_before, file_count = 0,
+        metadata_reason = NULL, metadata_attempts = 1, file_count = 0,
+        metadata_not_before = excluded.metadata_not_before, published_at = excluded.published_at,
         dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
-        part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id,
-        published_at = excluded.published_at
+        part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id
     WHERE packages.state = 'withdrawn'
     RETURNING id
 """)

@@ -115,6 +115,51 @@ async def test_w3_a_worker_that_lives_ends_no_set_by_a_silence_of_its_own(databa
     assert tuple(row) == ("ready", 7)
 
 
+async def _seconds_after_the_servers_start(raw, seconds):
+    start = await raw.fetchval("SELECT pg_postmaster_start_time()")
+    await raw.execute(
+        "CREATE OR REPLACE FUNCTION fleet_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS "
+        f"$$ SELECT timestamptz '{start}' + interval '{seconds} seconds' $$"
+    )
+
+
+async def test_a_worker_not_heard_since_the_server_started_is_given_time_to_speak(database, raw):
+    await raw.execute("UPDATE archive_sets SET state = 'ready', to_prove = false, reason = NULL, unended = 7")
+    await _seconds_after_the_servers_start(raw, -60)
+    lives, is_gone = uuid.uuid4(), uuid.uuid4()
+    for worker_id in (lives, is_gone):
+        await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    await raw.execute("UPDATE archive_sets SET not_before = fleet_now()")
+    claims = [await claim_next(database, 1, worker_id) for worker_id in (lives, is_gone)]
+
+    await _seconds_after_the_servers_start(raw, 5)
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 0
+    await workers.heartbeat(database, lives, 0)
+
+    await _seconds_after_the_servers_start(raw, 46)
+    await workers.heartbeat(database, lives, 0)
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
+    rows = await raw.fetch("SELECT id, state FROM archive_sets")
+    assert {row["id"]: row["state"] for row in rows} == {
+        claims[0].set_id: "claimed",
+        claims[1].set_id: "failed",
+    }
+
+
+async def test_a_clock_that_stepped_back_behind_the_servers_start_keeps_no_claim(database, raw):
+    await raw.execute("UPDATE archive_sets SET state = 'ready', to_prove = false, reason = NULL")
+    await _seconds_after_the_servers_start(raw, -600)
+    await raw.execute("UPDATE archive_sets SET not_before = fleet_now()")
+    worker_id = uuid.uuid4()
+    await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    await claim_next(database, 1, worker_id)
+    await _seconds_after_the_servers_start(raw, -500)
+    await workers.bury_dead_workers(database, 30)
+    assert await sets.release_dead_claims(database, uuid.uuid4()) == 1
+
+
 async def test_w3_a_listing_that_never_ended_is_begun_so_often_and_no_more(database, raw):
     await raw.execute(_PACKAGE)
     begun = [await metadata.begin_listing(database, Attempt(1), give_up_after=3) for _ in range(4)]
