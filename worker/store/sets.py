@@ -160,8 +160,8 @@ _SILENT = """(w.id <> CAST(:judge AS uuid)
 # Longer than a command takes to fail: who waits for an answer still is heard so soon after an outage.
 _HEARD_AGAIN_SECONDS = 45.0
 # Not heard since the server was started, which was lately: it may be about to speak, and whoever judges may
-# never have noticed the outage. Its claim waits: released uncounted, a set that ends worker and server would do
-# so for ever. A start in the future is a clock that stepped back.
+# never have noticed the outage. Its claim waits: released uncounted, a set that ends worker and server would
+# do so for ever. A start in the future is a clock that stepped back.
 _MAY_SPEAK = f"""(w.heartbeat_at < pg_postmaster_start_time()
     AND fleet_now() BETWEEN pg_postmaster_start_time()
         AND pg_postmaster_start_time() + {_HEARD_AGAIN_SECONDS} * interval '1 second')"""
