@@ -16,6 +16,7 @@ class BreakableLine:
         self._writers: set[asyncio.StreamWriter] = set()
         self._passing = asyncio.Event()
         self._passing.set()
+        self._dead: list[asyncio.Event] = []
         self.port = 0
 
     async def mend(self) -> None:
@@ -27,7 +28,8 @@ class BreakableLine:
 
     async def cut(self) -> None:
         """Drop every connection and refuse others."""
-        self._passing.set()
+        for passing in (self._passing, *self._dead):
+            passing.set()
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -39,8 +41,16 @@ class BreakableLine:
         """Close nothing, and let nothing pass: a network that swallows every packet."""
         self._passing.clear()
 
+    def forget(self) -> None:
+        """Let nothing pass on the connections there are, for good, and take others: a router that forgot them."""
+        self._passing.clear()
+        self._dead.append(self._passing)
+        self._passing = asyncio.Event()
+        self._passing.set()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._passing.wait()
+        passing = self._passing
+        await passing.wait()
         try:
             far_reader, far_writer = await reach(self._target)
         except OSError:
@@ -48,14 +58,18 @@ class BreakableLine:
             return
         self._writers |= {writer, far_writer}
         try:
-            await asyncio.gather(self._pass_on(reader, far_writer), self._pass_on(far_reader, writer))
+            await asyncio.gather(
+                self._pass_on(reader, far_writer, passing), self._pass_on(far_reader, writer, passing)
+            )
         finally:
             self._writers -= {writer, far_writer}
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passing: asyncio.Event
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
-                await self._passing.wait()
+                await passing.wait()
                 writer.write(data)
                 await writer.drain()
         with contextlib.suppress(OSError):

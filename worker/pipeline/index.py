@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from worker.archives.reader import Part
     from worker.domain.preview_choice import PostedPhoto
     from worker.pipeline.deps import Deps
+    from worker.store.metadata import Attempt
     from worker.store.postings import ArchivePosting
 
 log = get_logger(__name__)
@@ -49,14 +50,15 @@ NOT_THE_ARCHIVE = (
 
 
 @contextlib.asynccontextmanager
-async def counted_try(deps: Deps, package_id: int) -> AsyncIterator[None]:
-    """List the package inside: the try, which was counted before, is none if the archive did not end it."""
+async def counted_try(deps: Deps, attempt: Attempt) -> AsyncIterator[Attempt]:
+    """Count and list the package inside: the attempt is none if the archive did not end it."""
     try:
-        yield
+        yield attempt
     except (*NOT_THE_ARCHIVE, asyncio.CancelledError):
         # A worker that is told to stop, or an account that is passed on, says nothing about the archive.
-        uncount = partial(uncount_listing, deps.database, package_id)
-        await deps.tries.give_back(uncount, at_once=deps.trust.is_trusted)
+        if attempt.is_counted:
+            uncount = partial(uncount_listing, deps.database, attempt)
+            await deps.tries.give_back(uncount, at_once=deps.trust.is_trusted)
         raise
 
 

@@ -37,6 +37,7 @@ from worker.pipeline.settling import settled, trouble_with
 from worker.pipeline.sight import require_sight
 from worker.pipeline.swapped import try_to_note_swapped
 from worker.store.memberships import lost_posting, lost_reading
+from worker.store.metadata import Attempt
 from worker.store.sets import hand_back, mark_duplicate
 from worker.store.withdrawals import decline
 
@@ -182,7 +183,7 @@ async def index_fetched(deps: Deps, package_id: int, fetched: Fetched) -> None:
     """Phase two from the files that are still on the disk. A failure leaves the stub for later."""
     try:
         with contextlib.ExitStack() as opened:
-            async with counted_try(deps, package_id):
+            async with counted_try(deps, Attempt(package_id, is_counted=True)):
                 parts = [
                     Part(part.file_name, opened.enter_context(FileReader(part.path)))
                     for part in fetched.parts

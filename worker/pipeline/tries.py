@@ -6,6 +6,7 @@ fault of what was tried. Where the database itself is away, they are given back 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,13 @@ class Tries:
 
     def __init__(self) -> None:
         self._owed: list[Callable[[], Awaitable[None]]] = []
+        self._settling = asyncio.Lock()
 
     async def give_back(self, write: Callable[[], Awaitable[None]], *, at_once: bool) -> None:
-        """Have it written down: at once if that can be, else before the next try begins."""
+        """Have it written down: at once if that can be, else before the next try begins.
+
+        ``write`` is repeated until it is answered: it gives back this one try, however often it is called.
+        """
         self._owed.append(write)
         if at_once:
             with contextlib.suppress(FleetError):
@@ -30,10 +35,8 @@ class Tries:
 
     async def settle(self) -> None:
         """Write down all that is owed; raises while the database is away."""
-        while self._owed:
-            write = self._owed.pop()
-            try:
-                await write()
-            except BaseException:
-                self._owed.append(write)
-                raise
+        # Whoever finds nothing owed begins a try: not while one is still being written down.
+        async with self._settling:
+            while self._owed:
+                await self._owed[0]()
+                del self._owed[0]

@@ -16,7 +16,7 @@ from worker.log import at_work, get_logger
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.index import NOT_THE_ARCHIVE, counted_try, index
 from worker.recovery.restore import stored_document
-from worker.store.metadata import PendingPackage, begin_listing, note_failure, pending_of
+from worker.store.metadata import Attempt, PendingPackage, begin_listing, note_failure, pending_of
 from worker.store.package_content import content_of
 from worker.telegram.remote_reader import RemoteReader
 
@@ -39,13 +39,15 @@ async def complete_pending(deps: Deps) -> int:
     for pending in await pending_of(deps.database, deps.account.id, limit=_PER_ROUND):
         try:
             # Two accounts that meet the same stub would read it twice.
-            async with only_publisher(deps, pending.content_hash):
-                if not await begin_listing(deps.database, pending.package_id, give_up_after=_MAX_ATTEMPTS):
+            async with (
+                only_publisher(deps, pending.content_hash),
+                counted_try(deps, Attempt(pending.package_id)) as attempt,
+            ):
+                if not await begin_listing(deps.database, attempt, give_up_after=_MAX_ATTEMPTS):
                     log.warning("package.given_up", package=pending.package_id)
                     continue
                 with at_work(f"listing of package {pending.package_id}"):
-                    async with counted_try(deps, pending.package_id):
-                        await _complete(deps, pending)
+                    await _complete(deps, pending)
             completed += 1
         except ENDS_ACCOUNTS_WORK:
             raise

@@ -49,15 +49,17 @@ _CONNECTION_TROUBLE = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     # The driver's own word for a line that broke in the middle of an answer.
     asyncpg.InternalClientError,
-    asyncpg.TooManyConnectionsError,
-    # Not the connection's fault, but of the same kind: the transaction is undone and may be tried again.
+    asyncpg.InsufficientResourcesError,
+)
+# Of the same kind, though the server is there: the transaction is undone and may be tried again.
+_CROWDING = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
     asyncpg.SerializationError,
-    asyncpg.InsufficientResourcesError,
     # Every pooled connection was in use for as long as anybody should wait for one.
     PoolTimeoutError,
 )
+_TROUBLE = (DBAPIError, *_CONNECTION_TROUBLE, *_CROWDING)
 
 
 class Database:
@@ -107,16 +109,19 @@ class Database:
             await connection.begin()
             try:
                 yield connection
-            except BaseException:
-                with contextlib.suppress(DBAPIError, *_CONNECTION_TROUBLE):
-                    await connection.rollback()
+            except BaseException as error:
+                # A line that is silent would be silent once more. The server rolls back what loses its line.
+                if not _lost_connection(error):
+                    try:
+                        await connection.rollback()
+                    except _TROUBLE:
+                        await self._drop(connection)
                 raise
             faults.reach(f"db.{name}", "before")
             try:
                 await connection.commit()
-            except (DBAPIError, *_CONNECTION_TROUBLE) as error:
-                if is_disconnect(error):
-                    self._away_at = self._clock.monotonic()
+            except _TROUBLE as error:
+                if _lost_connection(error):
                     raise CommitUnknownError(f"the commit of {name} got no answer") from error
                 raise
             faults.reach(f"db.{name}", "after")
@@ -133,17 +138,22 @@ class Database:
             async with self._engine.connect() as connection:
                 try:
                     yield connection
-                except (DBAPIError, *_CONNECTION_TROUBLE) as error:
-                    if is_disconnect(error):
-                        # Whoever borrows next would wait for a line that may be silent for good.
-                        await connection.invalidate()
+                except (CommitUnknownError, *_TROUBLE) as error:
+                    if isinstance(error, CommitUnknownError) or _lost_connection(error):
+                        await self._drop(connection)
                     raise
-        except (DBAPIError, *_CONNECTION_TROUBLE) as error:
-            if is_disconnect(error):
+        except _TROUBLE as error:
+            if _lost_connection(error):
                 self._away_at = self._clock.monotonic()
+            if is_disconnect(error):
                 what = f"PostgreSQL at {printable(self.address)} did not do it: {_cause(error)}"
                 raise WorkerTroubleError(what) from error
             raise
+
+    async def _drop(self, connection: AsyncConnection) -> None:
+        """Whoever borrows it next would wait for a line that may be silent for good."""
+        self._away_at = self._clock.monotonic()
+        await connection.invalidate()
 
     def was_away(self, within: float) -> bool:
         """Whether it did not answer this process at some moment of the last so many seconds."""
@@ -174,13 +184,23 @@ def _cause(error: BaseException) -> str:
 
 
 def is_disconnect(error: BaseException) -> bool:
-    """Whether the connection, not the statement, is at fault."""
+    """Whether it passes by itself: not the statement is at fault, but the connection or who else is there."""
+    return isinstance(_driver_error(error), _CROWDING) or _lost_connection(error)
+
+
+def _lost_connection(error: BaseException) -> bool:
+    """Whether the connection is of no more use, or there is none to be had."""
+    driver_error = _driver_error(error)
     if isinstance(error, DBAPIError):
-        # SQLAlchemy's adapter raises its own class from the driver's.
-        driver_error = error.orig.__cause__ if error.orig is not None else None
-        return (
-            error.connection_invalidated
-            or isinstance(error, InterfaceError | OperationalError)
-            or isinstance(driver_error, _CONNECTION_TROUBLE)
-        )
-    return isinstance(error, _CONNECTION_TROUBLE)
+        if error.connection_invalidated:
+            return True
+        if isinstance(error, InterfaceError | OperationalError):
+            return True
+    return isinstance(driver_error, _CONNECTION_TROUBLE)
+
+
+def _driver_error(error: BaseException) -> BaseException | None:
+    if not isinstance(error, DBAPIError):
+        return error
+    # SQLAlchemy's adapter raises its own class from the driver's.
+    return error.orig.__cause__ if error.orig is not None else None

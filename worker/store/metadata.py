@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from worker.store.database import Database
 
 
@@ -17,6 +19,18 @@ class PendingPackage:
 
     package_id: int
     content_hash: bytes
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a package's listing, counted when it begins or, as its first one, with its stub.
+
+    ``begun_at`` tells it from every other; the one of the stub has the moment of its publishing.
+    """
+
+    package_id: int
+    is_counted: bool = False
+    begun_at: datetime | None = None
 
 
 # Relies on packages_pending. A stub of another account whose run goes on is being indexed there, or will be
@@ -42,19 +56,21 @@ _LEAVE_SET = text("""
     WHERE state = 'published'
       AND package_id IN (SELECT id FROM packages WHERE id = :id AND metadata = 'failed')
 """)
-# Counted before the work: an archive that ends the process with its listing does not end every one.
+# Counted before the work: an archive that ends the process with its listing does not end every one. The
+# moment tells the attempt from all others.
 _BEGIN = text("""
     UPDATE packages SET
         metadata_reason = CASE WHEN metadata_attempts >= :most
             THEN 'its listing was begun ' || metadata_attempts || ' times and never ended'
             ELSE metadata_reason END,
         metadata = CASE WHEN metadata_attempts >= :most THEN 'failed' ELSE metadata END,
-        metadata_attempts = least(:most, metadata_attempts + 1)
-    WHERE id = :id AND metadata = 'pending' RETURNING metadata
+        metadata_attempts = least(:most, metadata_attempts + 1), metadata_not_before = fleet_now()
+    WHERE id = :id AND metadata = 'pending' RETURNING metadata, metadata_not_before
 """)
 _UNCOUNT = text("""
-    UPDATE packages SET metadata_attempts = greatest(0, metadata_attempts - 1)
-    WHERE id = :id AND metadata = 'pending'
+    UPDATE packages SET metadata_attempts = greatest(0, metadata_attempts - 1),
+        metadata_not_before = fleet_now()
+    WHERE id = :id AND metadata = 'pending' AND metadata_not_before = coalesce(:begun_at, published_at)
 """)
 _AGAIN = text("""
     UPDATE packages SET metadata = 'pending', metadata_attempts = 0, metadata_reason = NULL,
@@ -70,19 +86,23 @@ async def pending_of(database: Database, account_id: int, *, limit: int) -> list
         return [PendingPackage(*row) for row in await connection.execute(_PENDING, values)]
 
 
-async def begin_listing(database: Database, package_id: int, *, give_up_after: int) -> bool:
+async def begin_listing(database: Database, attempt: Attempt, *, give_up_after: int) -> bool:
     """Count the attempt that is about to be made; False if there were enough, none of which ended."""
     async with database.transaction("packages.begin_listing") as connection:
-        values = {"id": package_id, "most": give_up_after}
-        state = (await connection.execute(_BEGIN, values)).scalar_one_or_none()
+        values = {"id": attempt.package_id, "most": give_up_after}
+        row = (await connection.execute(_BEGIN, values)).one_or_none()
         await connection.execute(_LEAVE_SET, values)
-        return state == "pending"
+        if row is None or row.metadata != "pending":
+            return False
+        # Before the commit: if that gets no answer, the attempt may have been counted.
+        attempt.is_counted, attempt.begun_at = True, row.metadata_not_before
+        return True
 
 
-async def uncount_listing(database: Database, package_id: int) -> None:
-    """The attempt ended for a reason that the archive is not to blame for."""
+async def uncount_listing(database: Database, attempt: Attempt) -> None:
+    """The attempt ended for a reason that the archive is not to blame for; to say so twice does no harm."""
     async with database.transaction("packages.uncount_listing") as connection:
-        await connection.execute(_UNCOUNT, {"id": package_id})
+        await connection.execute(_UNCOUNT, {"id": attempt.package_id, "begun_at": attempt.begun_at})
 
 
 async def note_failure(

@@ -48,19 +48,21 @@ async def package_with(connection: AsyncConnection, content_hash: bytes) -> int 
     return package_id
 
 
-# Its listing follows at once, and is counted before it begins: it may be what ends the process.
+# Its listing follows at once, and is counted before it begins: it may be what ends the process. Until another
+# one is begun, both moments are the same.
 _INSERT = text("""
+    WITH moment AS MATERIALIZED (SELECT fleet_now())
     INSERT INTO packages (content_hash, file_name, file_size, archive_type, source_channel_id,
         source_message_id, dest_channel_id, dest_message_id, is_multipart, part_count, ingestion_run_id,
-        metadata_attempts)
+        metadata_attempts, metadata_not_before, published_at)
     VALUES (:hash, :name, :size, :type, :source,
-        :source_message, :dest, :dest_message, :multipart, :parts, :run, 1)
+        :source_message, :dest, :dest_message, :multipart, :parts, :run, 1, (TABLE moment), (TABLE moment))
     ON CONFLICT (content_hash) DO UPDATE SET state = 'published', withdrawn_at = NULL, metadata = 'pending',
         has_remains = false,
-        metadata_reason = NULL, metadata_attempts = 1, metadata_not_before = fleet_now(), file_count = 0,
+        metadata_reason = NULL, metadata_attempts = 1, file_count = 0,
+        metadata_not_before = excluded.metadata_not_before, published_at = excluded.published_at,
         dest_channel_id = excluded.dest_channel_id, dest_message_id = excluded.dest_message_id,
-        part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id,
-        published_at = fleet_now()
+        part_count = excluded.part_count, ingestion_run_id = excluded.ingestion_run_id
     WHERE packages.state = 'withdrawn'
     RETURNING id
 """)

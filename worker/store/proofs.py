@@ -14,6 +14,7 @@ from worker.store.visibility import sees_message, sees_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
 
     from worker.domain.archive_set import ArchiveSet
     from worker.store.database import Database
@@ -24,7 +25,7 @@ class Unproven:
     """A set to be looked at, as it was when this was read: its fence moves with its files.
 
     ``unended``: tries of it that were begun and did not end, this one included. ``contents_failed``:
-    it was fetched, and what its headers could not show was wrong.
+    it was fetched, and what its headers could not show was wrong. ``held_until`` is this try's alone.
     """
 
     set_id: int
@@ -36,6 +37,7 @@ class Unproven:
     family: str | None
     unended: int
     contents_failed: bool
+    held_until: datetime
     parts: tuple[SourcePart, ...]
 
 
@@ -53,12 +55,15 @@ _NEXT = text(f"""
           AND n.channel_id <> ALL (CAST(:resting AS integer[]))
           AND {sees_set("n.id")} AND (n.unended > 0) = :alone
         ORDER BY n.not_before, n.id LIMIT :most FOR UPDATE OF n SKIP LOCKED)
-    RETURNING id, fence, channel_id, name, attempts, waits, family, unended,
+    RETURNING id, fence, channel_id, name, attempts, waits, family, unended, not_before,
         found_wanting AND content_hash IS NOT NULL AS contents_failed
 """)
+# Somebody else may have taken the set since, or this may have been done before: the hold tells one try's end.
 _UNCOUNT = text("""
-    UPDATE archive_sets SET unended = unended - 1, not_before = fleet_now()
-    WHERE id = ANY(:sets) AND state = 'collecting' AND to_prove AND unended > 0
+    UPDATE archive_sets s SET unended = s.unended - 1, not_before = fleet_now()
+    FROM unnest(CAST(:sets AS bigint[]), CAST(:holds AS timestamptz[])) AS try (set_id, held_until)
+    WHERE s.id = try.set_id AND s.not_before = try.held_until
+      AND s.state = 'collecting' AND s.to_prove AND s.unended > 0
 """)
 _PARTS = text("""
     SELECT set_id, id, message_id, document_id, file_name, size FROM source_files
@@ -112,6 +117,7 @@ async def next_to_prove(
             family=row.family,
             unended=row.unended,
             contents_failed=row.contents_failed,
+            held_until=row.not_before,
             parts=tuple(parts[row.id]),
         )
         for row in sorted(rows, key=lambda row: row.id)
@@ -121,7 +127,11 @@ async def next_to_prove(
 async def uncount(database: Database, unproven: Sequence[Unproven]) -> None:
     """What ended these tries was no set of them: they were none, and are begun again at once."""
     async with database.transaction("proofs.uncount") as connection:
-        await connection.execute(_UNCOUNT, {"sets": [one.set_id for one in unproven]})
+        values = {
+            "sets": [one.set_id for one in unproven],
+            "holds": [one.held_until for one in unproven],
+        }
+        await connection.execute(_UNCOUNT, values)
 
 
 async def settle_complete(database: Database, unproven: Unproven) -> bool:

@@ -157,7 +157,14 @@ _WANTING = text("UPDATE archive_sets SET found_wanting = true WHERE id = :set RE
 # judges its own silence; and whoever was without the database cannot tell that of others from an outage.
 _SILENT = """(w.id <> CAST(:judge AS uuid)
     AND w.heartbeat_at < coalesce(w.stopped_at, fleet_now()) - interval '15 seconds')"""
-_HEARD_AGAIN_SECONDS = 30.0
+# Longer than a command takes to fail: who waits for an answer still is heard so soon after an outage.
+_HEARD_AGAIN_SECONDS = 45.0
+# Not heard since the server was started, which was lately: it may be about to speak, and whoever judges may
+# never have noticed the outage. Its claim waits: released uncounted, a set that ends worker and server would
+# do so for ever. A start in the future is a clock that stepped back.
+_MAY_SPEAK = f"""(w.heartbeat_at < pg_postmaster_start_time()
+    AND fleet_now() BETWEEN pg_postmaster_start_time()
+        AND pg_postmaster_start_time() + {_HEARD_AGAIN_SECONDS} * interval '1 second')"""
 _LEFT = f"{_SILENT} AND s.unended + 1 >= {_MOST_UNENDED} AND NOT EXISTS (\
 SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')"
 _RELEASE = f"""
@@ -168,7 +175,9 @@ _RELEASE = f"""
         claimed_by = NULL, claim_worker_id = NULL, claimed_at = NULL, updated_at = fleet_now()
     FROM workers w WHERE s.state = 'claimed' AND w.id = s.claim_worker_id
 """
-_RELEASE_DEAD = text(f"{_RELEASE} AND w.stopped_at IS NOT NULL")
+_RELEASE_DEAD = text(f"""
+    {_RELEASE} AND w.stopped_at IS NOT NULL AND NOT coalesce({_SILENT} AND {_MAY_SPEAK}, false)
+""")
 _RELEASE_OWN = text(f"{_RELEASE} AND s.claimed_by = :account")
 
 

@@ -192,7 +192,10 @@ _REMAINS = text(f"""
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it."""
+    """Where messages of a withdrawn package may stand; ``is_seen``: an account at work may see all of it.
+
+    What it could not address, it cannot look at.
+    """
 
     title: str
     is_seen: bool

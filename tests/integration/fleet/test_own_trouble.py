@@ -20,6 +20,7 @@ from worker.fleet.ready_sets import ReadySets
 from worker.pipeline.deps import Silent
 from worker.pipeline.run import give_back
 from worker.store import sets, workers
+from worker.store.connect import COMMAND_SECONDS
 from worker.store.database import Database
 from worker.workspace.folder import Workspace
 
@@ -196,6 +197,27 @@ async def test_eight_outages_end_no_set_whose_worker_could_not_be_heard(
     assert await raw.fetchval("SELECT state FROM archive_sets") == "ready"
     await near.close()
     await database.close()
+
+
+async def test_who_waited_for_an_answer_is_not_judged_before_it_can_be_heard(
+    raw, database_url, far, advance_fleet_time
+):
+    line, database = far
+    clock, near, other = ManualClock(), Database(database_url), uuid.uuid4()
+    judge = Database(database.address, clock=clock)
+    await workers.register(near, other, host="h", pid=2, version="0", address=None)
+    await claim_next(near, 1, other)
+    await line.cut()
+    with pytest.raises(WorkerTroubleError):
+        await workers.heartbeat(judge, uuid.uuid4(), 0)
+    await line.mend()
+    await clock.advance(COMMAND_SECONDS + 5)
+    await advance_fleet_time(60)
+    await workers.bury_dead_workers(judge, 30)
+    assert await sets.release_dead_claims(judge, uuid.uuid4()) == 1
+    assert await raw.fetchval("SELECT unended FROM archive_sets") == 0
+    for opened in (near, judge, database):
+        await opened.close()
 
 
 async def test_a_database_that_answers_again_was_away_for_a_while(far):

@@ -225,7 +225,7 @@ async def test_a_listing_that_keeps_failing_is_given_up_and_the_package_stays(da
     await uploads.mark_sent(database, intent, 0, message_id=5, document_id=6)
     package_id = await packages.record_stub(database, claim, await uploads.reload(database, intent), None)
     for _ in range(2):
-        assert await metadata.begin_listing(database, package_id, give_up_after=3)
+        assert await metadata.begin_listing(database, metadata.Attempt(package_id), give_up_after=3)
         await metadata.note_failure(
             database, package_id, "the source is gone", give_up_after=3, base_secs=60, cap_secs=3600
         )

@@ -1,10 +1,12 @@
 """A message is known by its number and its channel: two destinations number theirs alike."""
 
+import hashlib
+
 import asyncpg
 import pytest
 
 from worker.store import remains, removals, withdrawals
-from worker.store.withdrawals import PublishedPart
+from worker.store.withdrawals import PublishedPart, Standing
 
 # Published in the old library as messages 7 and 8, and again, when that was left, in the new one.
 _WORLD = """
@@ -28,6 +30,7 @@ _WORLD = """
            (2, 1, '1.zip.002', 10, 10, 4, '', 'sent', $MESSAGE + 1, now());
 """
 OLD, NEW = 2, 3
+_HASH = hashlib.sha256(b"one").digest()
 
 
 @pytest.fixture
@@ -80,3 +83,13 @@ async def test_remains_that_nobody_takes_back_leave_those_of_another_channel_the
         FROM generate_series(1, 101) n ORDER BY n
     """)
     assert [each.name for each in await remains.packages_with_remains(database, NEW)] == ["101.zip"]
+
+
+async def test_remains_are_seen_only_by_an_account_that_can_address_their_channel(database, raw):
+    await raw.execute(_WORLD.replace("$MESSAGE", "7"))
+    await _withdraw(database, NEW, 7)
+    async with database.reading() as connection:
+        assert await withdrawals.where_remains_stand(connection, _HASH) == Standing("new", is_seen=False)
+    await raw.execute("INSERT INTO peers (account_id, telegram_id, access_hash) VALUES (1, 3, 1)")
+    async with database.reading() as connection:
+        assert await withdrawals.where_remains_stand(connection, _HASH) == Standing("new", is_seen=True)

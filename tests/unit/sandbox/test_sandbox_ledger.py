@@ -1,8 +1,11 @@
+import time
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from worker.sandbox.ledger import Ledger
+from worker.sandbox.ledger.floods import ON_ITS_WAY_SECONDS
 from worker.sandbox.ledger.journal import CallRecord
 from worker.sandbox.ledger.messages import Window
 
@@ -55,6 +58,26 @@ def test_what_is_written_is_there_when_the_ledger_is_opened_again(tmp_path):
     assert second.messages.pts(channel.channel_id) == first.messages.pts(channel.channel_id)
     first.close()
     second.close()
+
+
+def test_a_call_that_left_before_the_refusal_of_another_was_read_is_not_early(tmp_path):
+    ledger = Ledger(tmp_path, 7)
+    ledger.floods.note(1, "messages.getHistory", "FLOOD_WAIT_600")
+    now = time.time()
+    assert not ledger.floods.is_early(1, "messages.getHistory", now)
+    assert ledger.floods.is_early(1, "messages.getHistory", now + ON_ITS_WAY_SECONDS)
+    assert not ledger.floods.is_early(1, "messages.getHistory", now + 601)
+    assert not ledger.floods.is_early(2, "messages.getHistory", now + ON_ITS_WAY_SECONDS)
+
+
+def test_a_wait_that_is_prolonged_lets_no_more_calls_be_on_their_way(tmp_path, monkeypatch):
+    ledger, clock = Ledger(tmp_path, 7), iter([1000.0, 1300.0, 2000.0])
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    ledger.floods.note(1, "messages.getHistory", "FLOOD_WAIT_600")
+    ledger.floods.note(1, "messages.getHistory", "FLOOD_WAIT_600")
+    assert ledger.floods.is_early(1, "messages.getHistory", 1300.0)
+    ledger.floods.note(1, "messages.getHistory", "FLOOD_WAIT_600")
+    assert not ledger.floods.is_early(1, "messages.getHistory", 2000.0)
 
 
 def test_a_ledger_of_an_earlier_version_is_given_what_it_lacks(tmp_path):
