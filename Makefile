@@ -12,8 +12,8 @@ PINNED := --require-hashes --no-deps
 CODECS := inflate64 pybcj pyppmd
 OPTIONAL := fast $(CODECS)
 WHEELS = $(shell command -v cc >/dev/null || echo --only-binary=:all:)
-# Half the cores' worth of databases is plenty: the tests wait on each other's disk, not on the CPU.
-JOBS ?= 4
+# The tests wait about as much as they work: for leases to run out, for answers, for processes that start.
+JOBS ?= 6
 
 # A run of the tests is hundreds of processes that import the same modules: compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE

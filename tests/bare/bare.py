@@ -59,7 +59,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=", ".join(SYSTEMS))
     parser.add_argument("--quick", action="store_true", help="only the demo")
     parser.add_argument("--fresh", action="store_true", help="make the systems anew")
-    parser.add_argument("--jobs", default="4", help="as in make test")
+    parser.add_argument("--jobs", default="6", help="as in make test")
     options = parser.parse_args()
     if unknown := set(options.systems) - set(SYSTEMS):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SYSTEMS)}")
