@@ -233,6 +233,7 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _loss_of_an_account(world, record)
         await _deletion_by_hand(world, record)
         await _withdrawal_by_mistake(world, record)
+        await _remains_that_no_account_sees(world, record)
         await _an_upload_given_up_unseen(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
@@ -321,6 +322,25 @@ async def _withdrawal_by_mistake(world, record: str) -> None:
     settings = world.env(record, WORKER_FLEET__REPUBLISH_DELETED="true")
     pid = world.workers.start("run", "--once", *ONE, env=settings)
     assert await asyncio.to_thread(world.workers.wait, pid) == {"exit": 0}
+
+
+async def _remains_that_no_account_sees(world, record: str) -> None:
+    """A person waits no longer for what is left of a package."""
+    await world.post_archive(world.sources[0], size=5 * MIB // 2)
+    await world.drain(*ONE)
+    last = [m["id"] for m in await world.admin.messages(world.destination)][-1]
+    await world.admin.delete_messages(world.destination, [last])
+    await world.admin.add_rule("channels.deleteMessages", "error", code=403, text="FORBIDDEN", count=0)
+    world.settings["WORKER_FLEET__REPUBLISH_DELETED"] = "true"
+    await world.run("recover", *ONE)
+    await world.admin.clear_rules()
+    ((waiting,),) = await world.fetch("SELECT max(id) FROM archive_sets WHERE state = 'ready'")
+    await world.fetch("UPDATE accounts SET state = 'disabled'")
+    ended = await world.run("recover", "--give-up", str(waiting), faults=record)
+    assert ended == {"exit": 0}, world.workers.logs[-1].read_text()
+    await world.fetch("UPDATE accounts SET state = 'ready'")
+    del world.settings["WORKER_FLEET__REPUBLISH_DELETED"]
+    await world.drain(*ONE)
 
 
 async def _an_upload_given_up_unseen(world, record: str) -> None:
