@@ -10,11 +10,12 @@ import pytest
 from breakable_line import line_to
 from claims import claim_next
 from hang_guard import HANG_SECONDS, until
+from lost_reply import LosesOneReply
 from manual_clock import ManualClock
 
 from worker.clock import SystemClock
 from worker.config.settings import LeaseSettings, Settings
-from worker.errors import CommitUnknownError, SetFailedError, WorkerTroubleError
+from worker.errors import SetFailedError, WorkerTroubleError
 from worker.fleet.lease import lease_account
 from worker.fleet.ready_sets import ReadySets
 from worker.pipeline.deps import Silent
@@ -145,17 +146,6 @@ async def test_a_disk_that_does_not_work_is_no_fault_of_the_set(raw, database_ur
 
 
 async def test_a_set_whose_giving_back_got_no_answer_is_given_back_once(raw, database_url, tmp_path):
-    class LosesOneReply(Database):
-        replies_to_lose = 1
-
-        @contextlib.asynccontextmanager
-        async def transaction(self, name):
-            async with super().transaction(name) as connection:
-                yield connection
-            if self.replies_to_lose:
-                self.replies_to_lose -= 1
-                raise CommitUnknownError(f"the commit of {name} got no answer")
-
     forgetful = LosesOneReply(database_url)
     async with _at_work(raw, database_url, forgetful, tmp_path) as (deps, claim):
         giving = asyncio.create_task(give_back(deps, claim, SetFailedError("it is broken")))

@@ -1,7 +1,6 @@
 """A try is counted before its work: what ends the process is not begun for ever."""
 
 import asyncio
-import contextlib
 import uuid
 from functools import partial
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ from types import SimpleNamespace
 import asyncpg
 import pytest
 from claims import claim_next
+from lost_reply import LosesOneReply
 from source_rows import hold, open_source, posted
 
 from worker.errors import CommitUnknownError, LeaseLostError, WorkerTroubleError
@@ -17,7 +17,6 @@ from worker.pipeline.index import counted_try
 from worker.pipeline.run import index_fetched
 from worker.pipeline.tries import Tries
 from worker.store import metadata, proofs, sets, workers
-from worker.store.database import Database
 from worker.store.metadata import Attempt
 from worker.store.set_aside import keep_page
 
@@ -45,22 +44,10 @@ async def _next(database):
     return await proofs.next_to_prove(database, 1, most=25, hold=1.0)
 
 
-class _LosesOneReply(Database):
-    replies_to_lose = 1
-
-    @contextlib.asynccontextmanager
-    async def transaction(self, name):
-        async with super().transaction(name) as connection:
-            yield connection
-        if self.replies_to_lose:
-            self.replies_to_lose -= 1
-            raise CommitUnknownError(f"the commit of {name} got no answer")
-
-
 @pytest.fixture
 async def forgetful(database_url):
     """A database whose first commit is done, and not heard of."""
-    opened = _LosesOneReply(database_url)
+    opened = LosesOneReply(database_url)
     yield opened
     await opened.close()
 
