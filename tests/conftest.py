@@ -1,5 +1,6 @@
 """One PostgreSQL server for the whole run; a database of its own for every test that asks for one."""
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -25,6 +26,8 @@ hypothesis.settings.load_profile("fleet")
 
 _server = contextlib.ExitStack()
 _numbers = itertools.count(1)
+# Databases of tests that have ended. Whoever makes the next one drops them over the same connection.
+_done_with: list[str] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
+    if _done_with:
+        asyncio.run(_make_room())
     _server.close()
 
 
@@ -52,9 +57,12 @@ def _url_of(name: str) -> str:
     return make_url(os.environ[URL_VARIABLE]).set(database=name).render_as_string(hide_password=False)
 
 
-async def _on_server(*statements: str) -> None:
+async def _make_room(*statements: str) -> None:
     connection = await asyncpg.connect(os.environ[URL_VARIABLE])
     try:
+        while _done_with:
+            await connection.execute(f"DROP DATABASE {_done_with[-1]} WITH (FORCE)")
+            _done_with.pop()
         for statement in statements:
             await connection.execute(statement)
     finally:
@@ -68,22 +76,20 @@ def _name(worker_id: str, purpose: str) -> str:
 @pytest.fixture(scope="session")
 def template(worker_id: str) -> Iterator[str]:
     """A migrated database that the others are copied from."""
-    import asyncio  # noqa: PLC0415
-
     name = _name(worker_id, "template")
-    asyncio.run(_on_server(f"CREATE DATABASE {name}"))
+    asyncio.run(_make_room(f"CREATE DATABASE {name}"))
     migrations.upgrade(_url_of(name))
     yield name
-    asyncio.run(_on_server(f"DROP DATABASE {name} WITH (FORCE)"))
+    _done_with.append(name)
 
 
 @pytest.fixture
 async def empty_database_url(worker_id: str) -> AsyncIterator[str]:
     """A database without any schema."""
     name = _name(worker_id, "empty")
-    await _on_server(f"CREATE DATABASE {name}")
+    await _make_room(f"CREATE DATABASE {name}")
     yield _url_of(name)
-    await _on_server(f"DROP DATABASE {name} WITH (FORCE)")
+    _done_with.append(name)
 
 
 @pytest.fixture
@@ -91,9 +97,9 @@ async def database_url(template: str, worker_id: str) -> AsyncIterator[str]:
     """A migrated database. Advisory locks and notifications are per database, so no test disturbs another."""
     name = _name(worker_id, "test")
     copying = os.environ.get(COPYING_VARIABLE, "")
-    await _on_server(f"CREATE DATABASE {name} TEMPLATE {template} {copying}")
+    await _make_room(f"CREATE DATABASE {name} TEMPLATE {template} {copying}")
     yield _url_of(name)
-    await _on_server(f"DROP DATABASE {name} WITH (FORCE)")
+    _done_with.append(name)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import traceback
 
 from forking import become_alone, serve
 
-from worker.archives import nursery_process
+from worker.archives import nursery_process, thumbnail
 
 
 def _run(_ask: dict, descriptors: list[int]) -> None:
@@ -31,5 +31,6 @@ def _run(_ask: dict, descriptors: list[int]) -> None:
 
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-# As it was started: before the parsers' own preparations, which stop the collection of garbage.
+# What each of them would load first. The rest of their preparations stops the collection of garbage: that is theirs.
+thumbnail.preload()
 serve(socket.socket(fileno=int(sys.argv[1])), _run)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import asyncpg
 import invariants
+from asking import Asker
 from contents import Contents
 from hang_guard import HANG_SECONDS, until
 from loopback_telegram import Telegram
@@ -46,6 +47,7 @@ class World:
     settings: dict[str, str] = field(default_factory=dict)
     # Nothing is killed: no lease is to run out, and a busy machine ends none.
     calm: bool = False
+    asker: Asker = field(default_factory=Asker)
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -66,7 +68,7 @@ class World:
             "WORKER_TELEGRAM__PUBLIC_KEY": self.facts["public_key"],
             "WORKER_TELEGRAM__CALL_TIMEOUT_SECS": "5",
             "WORKER_LEASE__LEASE_SECS": str(2 * HANG_SECONDS if self.calm else LEASE_SECONDS),
-            "WORKER_LEASE__HEARTBEAT_SECS": "0.3",
+            "WORKER_LEASE__HEARTBEAT_SECS": "1" if self.calm else "0.3",
             "WORKER_FLEET__BUSY_RETRY_SECS": "0.2",
             "WORKER_FLEET__RETRY_BASE_SECS": "0.2",
             "WORKER_RATE_LIMITS__PROFILE": "relaxed",
@@ -157,11 +159,7 @@ class World:
         return {name: count for name, count in dict(rows[0]).items() if count}
 
     async def fetch(self, query: str, *arguments) -> list[asyncpg.Record]:
-        connection = await asyncpg.connect(self.database_url)
-        try:
-            return await connection.fetch(query, *arguments)
-        finally:
-            await connection.close()
+        return await self.asker.fetch(self.database_url, query, *arguments)
 
     async def until(self, query: str, *arguments) -> None:
         """Wait until this query says yes."""
@@ -249,4 +247,5 @@ async def open_world(
         try:
             yield world
         finally:
+            await world.asker.close()
             world.workers.end_all()

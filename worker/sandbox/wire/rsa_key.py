@@ -21,25 +21,30 @@ if TYPE_CHECKING:
 class RsaKey:
     """The numbers of the key and where its public half lies."""
 
-    modulus: int
-    exponent: int
-    secret: int
+    secret: rsa.RSAPrivateNumbers
     public_pem: Path
 
     @property
     def fingerprint(self) -> int:
-        return fingerprint(self.modulus, self.exponent)
+        public = self.secret.public_numbers
+        return fingerprint(public.n, public.e)
 
     def decrypt(self, data: bytes) -> bytes:
         """Undo raw RSA; both ways of padding an inner message stand below."""
-        return pow(int.from_bytes(data, "big"), self.secret, self.modulus).to_bytes(256, "big")
+        # Two halves by the Chinese remainder theorem: a quarter of the time of one exponentiation modulo n.
+        number, key = int.from_bytes(data, "big"), self.secret
+        by_p, by_q = pow(number, key.dmp1, key.p), pow(number, key.dmq1, key.q)
+        return (by_q + (by_p - by_q) * key.iqmp % key.p * key.q).to_bytes(256, "big")
 
 
 def load_or_make(directory: Path) -> RsaKey:
     """Return the key of this state directory, making it on the first start."""
     private_path, public_path = directory / "server-key.pem", directory / "server-key.pub.pem"
     if private_path.exists():
-        key = serialization.load_pem_private_key(private_path.read_bytes(), password=None)
+        # This server's own file in its own folder: checking its primes again takes longer than the rest of a start.
+        key = serialization.load_pem_private_key(
+            private_path.read_bytes(), password=None, unsafe_skip_rsa_key_validation=True
+        )
         assert isinstance(key, rsa.RSAPrivateKey)
     else:
         key = new_key()
@@ -54,8 +59,7 @@ def load_or_make(directory: Path) -> RsaKey:
     pkcs1 = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.PKCS1)
     if not public_path.exists() or public_path.read_bytes() != pkcs1:
         public_path.write_bytes(pkcs1)
-    numbers = key.private_numbers()
-    return RsaKey(numbers.public_numbers.n, numbers.public_numbers.e, numbers.d, public_path)
+    return RsaKey(key.private_numbers(), public_path)
 
 
 def new_key() -> rsa.RSAPrivateKey:
