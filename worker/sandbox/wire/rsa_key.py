@@ -41,7 +41,7 @@ def load_or_make(directory: Path) -> RsaKey:
     """Return the key of this state directory, making it on the first start."""
     private_path, public_path = directory / "server-key.pem", directory / "server-key.pub.pem"
     if private_path.exists():
-        # This server's own file in its own folder: checking its primes again takes longer than the rest of a start.
+        # This server's own file: to look whether its primes are prime takes longer than the rest of a start.
         key = serialization.load_pem_private_key(
             private_path.read_bytes(), password=None, unsafe_skip_rsa_key_validation=True
         )
