@@ -235,6 +235,8 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
         await _withdrawal_by_mistake(world, record)
         await _remains_that_no_account_sees(world, record)
         await _an_upload_given_up_unseen(world, record)
+        await _a_person_vouches_for_what_nobody_sees(world, record)
+        await _an_upload_given_up_by_one_who_is_shut_out(world, record)
         await _loss_of_the_database(world, record)
         await _flood(world, record)
         await _loss_of_sight(world, record)
@@ -352,6 +354,32 @@ async def _an_upload_given_up_unseen(world, record: str) -> None:
     )
     await world.run("run", "--once", *ONE, faults=record)
     await world.drain(*ONE)
+
+
+async def _a_person_vouches_for_what_nobody_sees(world, record: str) -> None:
+    await _begin(world, record, "telegram.messages.SendMedia:after:1")
+    await world.until_buried()
+    ((waiting,),) = await world.fetch(
+        "UPDATE uploads SET state = 'abandoned', reason = 'given up', ended_at = fleet_now() WHERE state = 'open'"
+        " RETURNING set_id"
+    )
+    await world.fetch("UPDATE accounts SET state = 'disabled'")
+    ended = await world.run("recover", "--give-up", str(waiting), faults=record)
+    assert ended == {"exit": 0}, world.workers.logs[-1].read_text()
+    await world.fetch("UPDATE accounts SET state = 'ready'")
+    await world.drain(*ONE)
+
+
+async def _an_upload_given_up_by_one_who_is_shut_out(world, record: str) -> None:
+    """Another account sees what it has sent."""
+    assert await world.run("run", "--once", "--account", PHONES[1]) == {"exit": 0}
+    await _begin(world, record, "db.uploads.intent:after:1")
+    await world.admin.kick(world.destination, PHONES[0])
+    ((begun,),) = await world.fetch("SELECT set_id FROM uploads WHERE state = 'open'")
+    ended = await world.run("recover", "--give-up", str(begun), *ONE, faults=record)
+    assert ended == {"exit": 0}, world.workers.logs[-1].read_text()
+    await world.admin.join(world.destination, PHONES[0], admin=True)
+    await world.drain()
 
 
 async def _loss_of_the_database(world, record: str) -> None:

@@ -11,6 +11,7 @@ import click
 from worker.cli.errand import ShownCounter, shown
 from worker.cli.opening import Opened, opened, person, readable_errors, upgrade_embedded
 from worker.cli.processes import process_at
+from worker.errors import UserError
 from worker.fleet.account import Mode
 from worker.fleet.asking import Wish, fulfil
 from worker.fleet.giving_up import end_the_rest, wait_no_longer
@@ -21,9 +22,11 @@ from worker.recovery.findings import Findings, Kind
 from worker.recovery.leftovers import look_at_leftovers
 from worker.store.accounts import find_account, ready_accounts
 from worker.store.given_up import begun_with, decide_to_give_up
+from worker.store.missing_packages import held_channels
 from worker.store.open_intents import begun_by
-from worker.store.reach import holder_of
+from worker.store.reach import holder_of, title_of
 from worker.store.remains import remains_behind
+from worker.store.removals import unsettled_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +147,7 @@ async def _recover(
         known = process.database
         asked = () if take_over is None else ((await find_account(known, take_over)).id,)
         findings = await _sweep(process, dry_run=dry_run)
-        behind = [set_id for set_id in dict.fromkeys(give_up) if await _is_behind_remains(process, set_id)]
+        behind = [set_id for set_id in dict.fromkeys(give_up) if await _is_behind(process, set_id)]
         begun = [set_id for set_id in dict.fromkeys(give_up) if set_id not in behind]
         given_up = await _decide(known, begun, findings, dry_run=dry_run)
         extent = replace(extent, take_over=asked)
@@ -159,6 +162,8 @@ async def _recover(
                 findings.note(Kind.ACCOUNT, f"account {report.account_id}", f"left to its worker: {holder}")
         if reports and all(report.outcome == "elsewhere" for report in reports):
             findings.merge(await _ask_a_worker(process, extent, counter))
+        if extent.accept_missing and not dry_run:
+            await _have_accepted(process, extent, findings, counter)
         await wait_no_longer(process, behind, _decision(), findings, dry_run=dry_run)
         if not dry_run:
             await end_the_rest(process, given_up, findings)
@@ -185,8 +190,10 @@ def _decision() -> str:
     return f"given up by {person()}"
 
 
-async def _is_behind_remains(process: Process, set_id: int) -> bool:
-    """Whether the set is to be published again, and waits for what is left of its package."""
+async def _is_behind(process: Process, set_id: int) -> bool:
+    """Whether the set has begun nothing itself, and waits for what is left of its content."""
+    if await unsettled_behind(process.database, set_id) is not None:
+        return True
     if not process.settings.fleet.republish_deleted:
         return False
     return await remains_behind(process.database, set_id) is not None
@@ -206,8 +213,23 @@ async def _sweep(process: Process, *, dry_run: bool) -> Findings:
     return findings
 
 
-async def _ask_a_worker(process: Process, extent: Extent, counter: ShownCounter) -> Findings:
-    """No account is free: one of the workers looks, between what it does anyway."""
+async def _have_accepted(process: Process, extent: Extent, findings: Findings, counter: ShownCounter) -> None:
+    """What is held up still is accepted by an account that sees all of it, wherever that one is run."""
+    for channel_id in sorted(await held_channels(process.database)):
+        try:
+            findings.merge(await _ask_a_worker(process, extent, counter, whole=[channel_id]))
+        except UserError as error:
+            title = await title_of(process.database, channel_id)
+            findings.note(Kind.PACKAGE, title, f"not accepted: {error}")
+
+
+async def _ask_a_worker(
+    process: Process, extent: Extent, counter: ShownCounter, *, whole: Sequence[int] = ()
+) -> Findings:
+    """No account is free: one of the workers looks, between what it does anyway.
+
+    ``whole``: it has to see all of these channels.
+    """
     arguments = {
         "dry_run": extent.dry_run,
         "take_over": list(extent.take_over),
@@ -215,7 +237,12 @@ async def _ask_a_worker(process: Process, extent: Extent, counter: ShownCounter)
         "accept_missing": extent.accept_missing,
     }
     wish = Wish(
-        kind="recover", channels=[], arguments=lambda: arguments, asked_by=person(), dry=extent.dry_run
+        kind="recover",
+        channels=whole,
+        arguments=lambda: arguments,
+        asked_by=person(),
+        whole=bool(whole),
+        dry=extent.dry_run,
     )
     return Findings.of_document(await fulfil(process, wish, counter))
 

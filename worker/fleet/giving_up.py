@@ -10,6 +10,7 @@ from worker.recovery.findings import Kind
 from worker.store.given_up import could_look, state_of
 from worker.store.locks import LockSession
 from worker.store.remains import could_take_back, leave_remains, remains_behind
+from worker.store.removals import unsettled_behind, vouch_for_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from worker.recovery.findings import Findings
     from worker.store.open_intents import Begun
     from worker.store.remains import Remains
+    from worker.store.removals import Unsure
 
 
 async def end_the_rest(process: Process, given_up: Sequence[Begun], findings: Findings) -> None:
@@ -47,9 +49,32 @@ async def wait_no_longer(
 ) -> None:
     """Let these sets be published beside what is left of them, unless an account can take that back."""
     for set_id in set_ids:
+        unsure = await unsettled_behind(process.database, set_id)
+        if unsure is not None:
+            told = await _vouch(process, unsure, dry_run=dry_run)
+            findings.note(Kind.UPLOAD, f"what was given up of set {set_id}", told)
+            continue
         remains = await remains_behind(process.database, set_id)
         if remains is not None:
             findings.note(Kind.PACKAGE, remains.name, await _leave(process, remains, reason, dry_run=dry_run))
+
+
+async def _vouch(process: Process, unsure: Unsure, *, dry_run: bool) -> str:
+    if unsure.lookers:
+        return f"waits: account {unsure.lookers[0]} looks for it, in its next round"
+    if dry_run:
+        return "to be looked for no longer"
+    locks = await _open_locks(process)
+    try:
+        if not await locks.try_content(unsure.content_hash):
+            return "waits: another worker is publishing the same content, or looks for what is left of it"
+        try:
+            await vouch_for_unseen(process.database, unsure.content_hash)
+        finally:
+            await locks.release_content(unsure.content_hash)
+    finally:
+        await locks.close()
+    return "looked for no longer: it is published beside what may be there"
 
 
 async def _leave(process: Process, remains: Remains, reason: str, *, dry_run: bool) -> str:

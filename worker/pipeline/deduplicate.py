@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from worker.errors import BusyError
 from worker.store.packages import package_with
-from worker.store.removals import is_unsettled
+from worker.store.removals import where_unsettled
 from worker.store.uploads import live_intent_for
 from worker.store.withdrawals import is_withdrawn, where_remains_stand
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from worker.pipeline.deps import Deps
+
+_LET_IN = (
+    "let new members see its history, or log in an account that does; or, to publish it beside {beside},"
+    " run: worker recover --give-up {set}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,7 @@ async def deduplicate(deps: Deps, set_id: int, content_hash: bytes) -> Duplicate
             return Declined()
         intent = await live_intent_for(connection, content_hash)
         remains = await where_remains_stand(connection, content_hash)
-        if intent is None and await is_unsettled(connection, content_hash):
-            what = "an upload of it was given up, and it is not known yet what that left at the destination"
-            remedy = "an account that sees all of the destination looks for it"
-            raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
+        unseen = await where_unsettled(connection, content_hash)
     if intent is not None:
         fleet = deps.settings.fleet
         what = f"waiting for account {intent.account_id}, which has begun to publish the same content"
@@ -76,14 +78,18 @@ async def deduplicate(deps: Deps, set_id: int, content_hash: bytes) -> Duplicate
         # As long again as it has lasted: waits double by themselves, and its end wakes whoever waits.
         wait = min(fleet.retry_cap_secs, max(fleet.busy_retry_secs, intent.age_seconds))
         raise BusyError(what, seconds=wait, remedy=remedy)
+    if unseen is not None:
+        what = f"an upload of it was given up, and it is not known yet what that left in {unseen.title}"
+        remedy = "an account that sees all of the destination looks for it"
+        if not unseen.is_seen:
+            what += ", of which no account at work sees enough"
+            remedy = _LET_IN.format(beside="what may be there", set=set_id)
+        raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     if remains is not None:
         what = f"what is left of it in {remains.title} has to be taken back before it is published again"
         remedy = "the next round tries; or delete those messages by hand"
         if not remains.is_seen:
             what += ", and no account at work sees all of that channel"
-            remedy = (
-                "let new members see its history, or log in an account that does; or, to publish it beside"
-            )
-            remedy += f" what is left, run: worker recover --give-up {set_id}"
+            remedy = _LET_IN.format(beside="what is left", set=set_id)
         raise BusyError(what, seconds=deps.settings.fleet.busy_retry_secs, remedy=remedy)
     return Cleared(content_hash)

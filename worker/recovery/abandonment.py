@@ -43,7 +43,7 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     """
     await reach.note_no_access(deps.database, deps.account.id, intent.destination_id)
     if intent.reason is not None:
-        return await _give_up_shut_out(deps, claim, intent)
+        return await leave_to_others(deps, claim, intent)
     if not await reach.is_gone_destination(deps.database, intent.destination_id):
         title = await reach.title_of(deps.database, intent.destination_id)
         # A person's decision to wait for: it is no fault of the set, and looked at again every so often.
@@ -58,15 +58,21 @@ async def destination_closed(deps: Deps, claim: Claim, intent: Intent, error: No
     return await _end(deps, claim, intent, Removed(0, _recorded(intent), reason))
 
 
-async def _give_up_shut_out(deps: Deps, claim: Claim, intent: Intent) -> str:
-    """It is decided already, but not by this account to be done while another one reads the destination."""
-    others = await given_up.could_look(deps.database, intent.upload_id)
-    if others:
-        what = (
-            f"account {others[0]} takes back what account {deps.account.id} has sent and cannot see any more"
-        )
-        raise NotBeforeError(what, seconds=deps.settings.fleet.retry_base_secs)
-    return await _end(deps, claim, intent, Removed(0, _recorded(intent), "no account reads the destination"))
+async def leave_to_others(deps: Deps, claim: Claim, intent: Intent) -> str:
+    """It is given up, and this account does not see all that it has sent: whoever does takes that back.
+
+    Where nobody does it ends here. What may have arrived unheard of stays marked as such.
+    """
+    me = deps.account.id
+    others = [number for number in await given_up.could_look(deps.database, intent.upload_id) if number != me]
+    if not others:
+        why = "no account at work sees all of the destination"
+        return await _end(deps, claim, intent, Removed(0, _recorded(intent), why))
+    # Whatever was under way arrives meanwhile, or never will: whoever looks after that misses none of it.
+    await deps.clock.sleep(deps.settings.telegram.call_timeout_secs)
+    await open_intents.hand_over(deps.database, intent, others[0])
+    what = f"account {others[0]} takes back what account {me} has sent and cannot see any more"
+    raise NotBeforeError(what, seconds=deps.settings.fleet.retry_base_secs)
 
 
 def _recorded(intent: Intent) -> int:
@@ -114,7 +120,7 @@ async def require_posting(deps: Deps, intent: Intent) -> None:
     """
     if (held := await missing_packages.held(deps.database, intent.destination_id)) is not None:
         wait = deps.settings.fleet.retry_base_secs
-        raise NotBeforeError(held.reason, seconds=wait, remedy=missing_packages.ACCEPT)
+        raise NotBeforeError(held.reason, seconds=wait, remedy=held.remedy)
     if await reach.may_post(deps.database, deps.account.id, intent.destination_id):
         return
     title = await reach.title_of(deps.database, intent.destination_id)

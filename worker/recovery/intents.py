@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from worker.errors import (
     ENDS_ACCOUNTS_WORK,
     BusyError,
+    DiskTroubleError,
     FenceLostError,
     FleetError,
     NoAccessError,
     NotBeforeError,
+    RefusedError,
     SetFailedError,
     SourceGoneError,
     UserError,
@@ -29,11 +31,17 @@ from worker.pipeline.record import record
 from worker.pipeline.run import give_back, index_fetched, tidy
 from worker.pipeline.settling import trouble_with
 from worker.pipeline.sight import look_how_far
-from worker.recovery.abandonment import abandon, destination_closed, find_copy, require_posting
+from worker.recovery.abandonment import (
+    abandon,
+    destination_closed,
+    find_copy,
+    leave_to_others,
+    require_posting,
+)
 from worker.recovery.findings import Findings, Kind
 from worker.recovery.reconcile import look_above_floor, settle_unseen
 from worker.recovery.replan import cut_anew
-from worker.recovery.sight import require_sight_of
+from worker.recovery.sight import UnseenError, require_sight_of
 from worker.store import open_intents
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, reads_source
@@ -46,6 +54,9 @@ if TYPE_CHECKING:
     from worker.store.uploads import Intent
 
 log = get_logger(__name__)
+# What no waiting changes, as far as anybody here can tell.
+_LASTING = (SetFailedError, NoAccessError, RefusedError, UserError)
+_END_IT = "worker recover --give-up"
 
 
 async def finish_open_intents(deps: Deps, findings: Findings | None = None, *, at_once: bool = False) -> None:
@@ -79,6 +90,8 @@ async def _finish(deps: Deps, begun: Begun) -> str:
         except ENDS_ACCOUNTS_WORK:
             raise
         except FleetError as error:
+            if intent.reason is None:
+                _name_the_end(error, intent.set_id)
             await give_back(deps, claim, error)
             raise
         except (OSError, MemoryError) as error:
@@ -95,12 +108,23 @@ async def _finish(deps: Deps, begun: Begun) -> str:
             await tidy(deps, claim)
 
 
+def _name_the_end(error: FleetError, set_id: int) -> None:
+    """Where something is left to a person, the command that can always be given is among it."""
+    is_persons = isinstance(error, _LASTING) or (isinstance(error, NotBeforeError) and error.remedy)
+    if is_persons and not isinstance(error, BusyError | DiskTroubleError) and _END_IT not in error.remedy:
+        error.remedy = f"{error.remedy}{'; or ' if error.remedy else ''}end the upload: {_END_IT} {set_id}"
+
+
 async def _end(deps: Deps, claim: Claim, intent: Intent) -> str:
     try:
         intent = await look_above_floor(deps, intent)
         await require_sight_of(deps, intent)
     except NoAccessError as error:
         return await destination_closed(deps, claim, intent, error)
+    except UnseenError:
+        if intent.reason is None:
+            raise
+        return await leave_to_others(deps, claim, intent)
     if intent.reason is not None:
         return await abandon(deps, claim, intent)
     if intent.is_sent:

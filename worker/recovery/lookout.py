@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from worker.errors import BusyError, NoAccessError, UserError
+from worker.errors import BusyError, NoAccessError, RefusedError, UserError
 from worker.log import get_logger
 from worker.pipeline.sight import is_outdated
 from worker.recovery.adopting import MOST_NAMED, Adopting, Outcome, go_through
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 _SECONDS_BETWEEN_WORDS = 15.0
+_ANOTHER = "it is tried again by itself; or choose another one: worker channels destination CHANNEL"
 _WANTS_A_PERSON = (
     Outcome.DOUBLED,
     Outcome.INCOMPLETE,
@@ -68,6 +69,10 @@ class Lookout:
                     except NoAccessError:
                         await Sight(deps).shut_out(destination.channel_id)
                         continue
+                    except RefusedError as error:
+                        # Where no archives go, nothing depends on it; where they do, it is asked again below.
+                        log.warning("lookout.refused", channel=destination.title, reason=str(error))
+                        continue
                     self.channels.add(destination.channel_id)
                 self._accounts.add(deps.account.id)
             return await self._look_where_archives_go(deps, is_stopping, tell)
@@ -94,6 +99,11 @@ class Lookout:
             await Sight(deps).shut_out(place.channel_id)
             what = f"account {deps.account.id} may not read {place.title}: {error.what}"
             raise UserError(what, remedy="let it in again; until then it publishes nothing there") from error
+        except RefusedError as error:
+            if is_looked_through:
+                return True
+            what = f"{place.title} cannot be looked through, so nothing is published there: {error.what}"
+            raise UserError(what, remedy=_ANOTHER) from error
         self.channels.add(place.channel_id)
         return True
 

@@ -37,6 +37,10 @@ async def require_whole_history(deps: Deps, channel_id: int, ref: ChannelRef) ->
         )
 
 
+class UnseenError(NotBeforeError):
+    """This account may have sent what it cannot see; one that sees it may go on."""
+
+
 async def require_sight_of(deps: Deps, intent: Intent) -> None:
     """Wait while messages that this intent may have sent lie where this account does not see them.
 
@@ -49,7 +53,7 @@ async def require_sight_of(deps: Deps, intent: Intent) -> None:
     if await look_how_far(deps, intent.destination_id, ref) <= intent.floor_id + 1:
         return
     title = await title_of(deps.database, intent.destination_id)
-    raise NotBeforeError(
+    raise UnseenError(
         f"account {deps.account.id} does not see all that it has sent to {title}",
         seconds=deps.settings.fleet.retry_base_secs,
         remedy=f"let new members see its history, or run: worker recover --take-over {deps.account.id}",

@@ -168,7 +168,7 @@ class _Pass:
             self._findings.note(Kind.PACKAGE, part.name, what)
 
     def _hold(self, held: HeldDestination) -> None:
-        what = f"needs you: {held.reason} — {missing_packages.ACCEPT}"
+        what = f"needs you: {held.reason} — {held.remedy}"
         self._findings.note(Kind.PACKAGE, self._destination.title, what)
 
     async def _decide(self) -> None:

@@ -8,7 +8,6 @@ from worker.plain_text import plain
 from worker.status.model import SyncState, Waiting
 from worker.status.wording import count_of, duration
 from worker.store.destinations import CHOOSE_ANOTHER, full_reason
-from worker.store.missing_packages import ACCEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,7 +135,9 @@ def _unsighted_accounts(facts: Facts, accounts: Sequence[AccountStatus]) -> Iter
 def _closed_destinations(facts: Facts) -> Iterator[Waiting]:
     """Where nothing is published until a person has looked, or chosen another channel."""
     for item in facts.held:
-        yield Waiting("destination", plain(item.title), plain(f"needs you: {item.reason} — {ACCEPT}"), None)
+        yield Waiting(
+            "destination", plain(item.title), plain(f"needs you: {item.reason} — {item.remedy}"), None
+        )
     if facts.full is not None:
         title, newest = facts.full
         why = f"needs you: {full_reason(title, newest)} — {CHOOSE_ANOTHER}"

@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from worker.errors import UserError
 from worker.store.open_intents import BEGUN, Begun
+from worker.store.visibility import may_see_from
 
 if TYPE_CHECKING:
     from worker.store.database import Database
@@ -20,10 +21,13 @@ _DECIDE = text("""
     )
     UPDATE archive_sets SET not_before = fleet_now() WHERE id IN (SELECT set_id FROM decided)
 """)
-_COULD_LOOK = text("""
-    SELECT a.id FROM uploads u JOIN memberships m ON m.channel_id = u.destination_id AND m.can_read
+# Whoever may post there may take back what stands there, and who was asked what it sees need not be asked.
+_COULD_LOOK = text(f"""
+    SELECT a.id FROM uploads u JOIN channels c ON c.id = u.destination_id
+    JOIN memberships m ON m.channel_id = c.id AND m.can_read
     JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
-    WHERE u.id = :upload AND coalesce(m.visible_from, 0) = 0 ORDER BY a.id
+    WHERE u.id = :upload AND {may_see_from("u.floor_id + 1")}
+    ORDER BY a.id <> u.account_id, NOT m.can_post, m.visible_from IS NULL, a.id
 """)
 
 
@@ -58,7 +62,7 @@ async def state_of(database: Database, upload_id: int) -> str:
 
 
 async def could_look(database: Database, upload_id: int) -> list[int]:
-    """The accounts that work and read this upload's destination, or may: whoever ends it asks them first."""
+    """The accounts that work and see all that this upload may have sent, or may: they are asked first."""
     async with database.reading() as connection:
         rows = await connection.execute(_COULD_LOOK, {"upload": upload_id})
         return list(rows.scalars())

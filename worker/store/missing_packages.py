@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import UserError
+from worker.store.visibility import MAY_SEE_ALL
 from worker.store.withdrawals import PublishedPart
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from worker.store.database import Database
 
-ACCEPT = "look at it; if they were deleted on purpose, run: worker recover --accept-missing"
+_ACCEPT = "look at it; if they were deleted on purpose, run: worker recover --accept-missing"
+_LET_IN = "no account at work sees all of it: let new members see its history, or let one in that does"
+_ELSEWHERE = "or publish to another one: worker channels destination CHANNEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,14 @@ class HeldDestination:
     """A destination that lacks so many of its packages that a person has to look.
 
     ``is_chosen``: archives go there; others hold what was published before another one was chosen.
+    ``is_seen``: an account at work may see all of it; no other is believed that something is gone.
     """
 
     title: str
     missing: int
     packages: int
     is_chosen: bool = True
+    is_seen: bool = True
 
     @property
     def reason(self) -> str:
@@ -52,6 +57,13 @@ class HeldDestination:
             f"{self.missing} of {self.packages} packages are missing from {self.title} at once:"
             " none is withdrawn, and nothing is published there"
         )
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do about it."""
+        if self.is_seen:
+            return _ACCEPT
+        return f"{_LET_IN}; {_ELSEWHERE}" if self.is_chosen else _LET_IN
 
 
 # Relies on packages_destination.
@@ -94,7 +106,10 @@ _NOTED = text("""
     WHERE m.channel_id = :channel AND m.package_id > :after ORDER BY m.package_id LIMIT :limit
 """)
 _HELD = f"""
-    SELECT c.title, {_MISSING}, {_PACKAGES}, c.is_destination FROM channels c
+    SELECT c.title, {_MISSING}, {_PACKAGES}, c.is_destination, EXISTS (
+        SELECT FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+        WHERE m.channel_id = c.id AND m.can_read AND {MAY_SEE_ALL})
+    FROM channels c
     WHERE c.missing_since IS NOT NULL AND {{which}} ORDER BY c.id
 """
 _ALL_HELD = text(_HELD.format(which="true"))
@@ -196,7 +211,7 @@ async def held(database: Database, channel_id: int) -> HeldDestination | None:
 async def require_whole(connection: AsyncConnection, channel_id: int) -> None:
     """Refuse to write where so much is missing that a person has to look first."""
     if (found := await _held(connection, channel_id)) is not None:
-        raise UserError(found.reason, remedy=ACCEPT)
+        raise UserError(found.reason, remedy=found.remedy)
 
 
 async def _held(connection: AsyncConnection, channel_id: int) -> HeldDestination | None:

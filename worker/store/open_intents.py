@@ -53,12 +53,14 @@ _OF_ACCOUNT = text(
 )
 _SEES_DESTINATION = """EXISTS (SELECT FROM memberships m WHERE m.account_id = :account AND m.can_read
                     AND m.channel_id = u.destination_id AND {posting}
-                    AND (m.visible_from = 0 OR m.channel_id = ANY(CAST(:whole AS integer[]))))"""
+                    AND (m.visible_from <= u.floor_id + 1
+                         OR m.channel_id = ANY(CAST(:whole AS integer[]))))"""
 # Whoever may post there may take back what stands there; without such an account it is only looked for.
 _POSTS_OR_NOBODY_DOES = """(m.can_post OR NOT EXISTS (
                         SELECT FROM memberships o JOIN accounts oa ON oa.id = o.account_id
                         WHERE o.channel_id = u.destination_id AND o.can_read AND o.can_post
-                          AND o.visible_from = 0 AND oa.state = 'ready' AND oa.id <> u.account_id))"""
+                          AND o.visible_from <= u.floor_id + 1 AND oa.state = 'ready'
+                          AND oa.id <> u.account_id))"""
 # The bytes that are still missing must be within this account's reach: in the same set, or in a copy of it.
 # An upload that was given up needs none of them, and is ended for an account that is shut out as well.
 _STRANDED = text(
@@ -69,7 +71,8 @@ _STRANDED = text(
                               OR state <> 'ready' AND u.reason IS NOT NULL)
              OR u.reason IS NOT NULL AND NOT EXISTS (
                  SELECT FROM memberships w WHERE w.account_id = u.account_id
-                   AND w.channel_id = u.destination_id AND w.can_read))
+                   AND w.channel_id = u.destination_id AND w.can_read
+                   AND coalesce(w.visible_from, 0) <= u.floor_id + 1))
         AND (u.reason IS NOT NULL AND {_SEES_DESTINATION.format(posting=_POSTS_OR_NOBODY_DOES)}
              OR {_SEES_DESTINATION.format(posting="m.can_post")})
         AND (u.reason IS NOT NULL
@@ -187,6 +190,17 @@ async def give_up(database: Database, intent: Intent, reason: str) -> Intent:
             {"upload": intent.upload_id, "reason": reason},
         )
         return await load(connection, intent.upload_id)
+
+
+async def hand_over(database: Database, intent: Intent, account_id: int) -> None:
+    """Leave an intent that is given up to another account, with all its parts: none is sent any more."""
+    async with database.transaction("uploads.hand_over") as connection:
+        await require_intent(connection, intent)
+        query = text("""
+            UPDATE uploads SET fence = fence + 1, account_id = :account
+            WHERE id = :upload AND reason IS NOT NULL
+        """)
+        await connection.execute(query, {"upload": intent.upload_id, "account": account_id})
 
 
 async def abandon(database: Database, intent: Intent, claim: Claim) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from worker.store.removals import LEFT, Removable
 from worker.store.sets import wake_waiting
-from worker.store.withdrawals import MAY_SEE_ALL
+from worker.store.visibility import MAY_SEE_ALL
 
 if TYPE_CHECKING:
     from worker.store.database import Database

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from worker.errors import FenceLostError
+from worker.store.sets import wake_waiting
 from worker.store.uploads import load
+from worker.store.visibility import may_see_from
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -98,23 +100,81 @@ class Unsettled:
     content_hash: bytes
 
 
-_SEEN_WHOLE = """u.destination_id IN (
-    SELECT channel_id FROM memberships WHERE account_id = :account AND can_read AND visible_from = 0)"""
-# Both rely on uploads_abandoned.
+# Whoever sees everything above the floor sees whatever has arrived.
+_SEES_IT = """EXISTS (SELECT FROM memberships m WHERE m.channel_id = u.destination_id
+    AND m.account_id = :account AND m.can_read AND m.visible_from <= u.floor_id + 1)"""
+# These rely on uploads_abandoned.
 _UNSETTLED = """
     FROM uploads u JOIN channels c ON c.id = u.destination_id AND c.is_destination
     WHERE u.state = 'abandoned' AND {which}
       AND EXISTS (SELECT FROM upload_parts p WHERE p.upload_id = u.id AND p.state = 'sending')
 """
-_IS_UNSETTLED = text(f"SELECT 1 {_UNSETTLED.format(which='u.content_hash = :hash')} LIMIT 1")
+_COULD_SETTLE = f"""
+    SELECT a.id FROM memberships m JOIN accounts a ON a.id = m.account_id AND a.state = 'ready'
+    WHERE m.channel_id = c.id AND m.can_read AND {may_see_from("u.floor_id + 1")} ORDER BY a.id
+"""
+_WHERE_UNSETTLED = text(f"""
+    SELECT c.title, EXISTS ({_COULD_SETTLE}) AS is_seen {_UNSETTLED.format(which="u.content_hash = :hash")}
+    ORDER BY is_seen, u.id LIMIT 1
+""")
 _MINE_TO_SETTLE = text(f"""
-    SELECT u.id, u.content_hash {_UNSETTLED.format(which=_SEEN_WHOLE)} ORDER BY u.id LIMIT 100
+    SELECT u.id, u.content_hash {_UNSETTLED.format(which=_SEES_IT)} ORDER BY u.id LIMIT 100
+""")
+# Where an upload of the content is open, that is what is waited for.
+_OF_WAITING_SET = """u.content_hash = (
+        SELECT content_hash FROM archive_sets WHERE id = :set AND state IN ('ready', 'claimed'))
+    AND NOT EXISTS (SELECT FROM uploads o WHERE o.content_hash = u.content_hash AND o.state = 'open')"""
+_BEHIND_SET = text(f"""
+    SELECT u.content_hash, ARRAY({_COULD_SETTLE}) {_UNSETTLED.format(which=_OF_WAITING_SET)}
+    ORDER BY u.id LIMIT 1
+""")
+_VOUCH = text(f"""
+    WITH vouched AS (
+        UPDATE uploads SET fence = fence + 1
+        WHERE id IN (SELECT u.id {_UNSETTLED.format(which="u.content_hash = :hash")}) RETURNING id
+    )
+    UPDATE upload_parts p SET state = 'planned' FROM vouched v
+    WHERE p.upload_id = v.id AND p.state = 'sending'
 """)
 
 
-async def is_unsettled(connection: AsyncConnection, content_hash: bytes) -> bool:
-    """Whether a message of this content may stand where archives go without anybody having seen it."""
-    return (await connection.execute(_IS_UNSETTLED, {"hash": content_hash})).one_or_none() is not None
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Where a message may stand that nobody has seen; ``is_seen``: an account at work may look for it."""
+
+    title: str
+    is_seen: bool
+
+
+async def where_unsettled(connection: AsyncConnection, content_hash: bytes) -> Unseen | None:
+    """Where archives go, if a message of this content may stand there without anybody having seen it."""
+    row = (await connection.execute(_WHERE_UNSETTLED, {"hash": content_hash})).one_or_none()
+    return None if row is None else Unseen(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """A content that waits until it is known what an upload of it has left; ``lookers`` could find out."""
+
+    content_hash: bytes
+    lookers: tuple[int, ...]
+
+
+async def unsettled_behind(database: Database, set_id: int) -> Unsure | None:
+    """What this set waits for, if that is what nobody has seen of an upload that was given up."""
+    async with database.reading() as connection:
+        row = (await connection.execute(_BEHIND_SET, {"set": set_id})).one_or_none()
+        return None if row is None else Unsure(row[0], tuple(row[1]))
+
+
+async def vouch_for_unseen(database: Database, content_hash: bytes) -> None:
+    """A person's word that nobody has to look for what was given up. Called under the content's lock.
+
+    Should it stand there after all, it is reported as doubled.
+    """
+    async with database.transaction("removals.vouched") as connection:
+        await connection.execute(_VOUCH, {"hash": content_hash})
+        await wake_waiting(connection, content_hash)
 
 
 async def unsettled_for(database: Database, account_id: int) -> list[Unsettled]:

@@ -35,6 +35,16 @@ def sees_message(channel_id: str, message_id: str) -> str:
           AND {ASKED} AND m.visible_from <= {message_id})"""
 
 
+def may_see_from(message_id: str) -> str:
+    """SQL: whether the membership ``m`` of channel ``c`` shows all from this message on, or may.
+
+    What the account could not address, it cannot be asked about.
+    """
+    return f"""(coalesce(m.visible_from, 0) <= {message_id} AND EXISTS (
+        SELECT FROM peers t WHERE t.account_id = m.account_id AND t.telegram_id = c.telegram_id))"""
+
+
+MAY_SEE_ALL = may_see_from("0")
 _UNASKED = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read

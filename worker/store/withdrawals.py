@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.store.sets import require_claim
-from worker.store.visibility import ASKED, sees_message
+from worker.store.visibility import ASKED, MAY_SEE_ALL, sees_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,9 +173,6 @@ async def withdraw(
         return Withdrawn(row.has_remains, row.unrecorded)
 
 
-# SQL: whether the membership ``m`` of channel ``c`` shows all of it, or may, to an account that can be asked.
-MAY_SEE_ALL = """(coalesce(m.visible_from, 0) = 0 AND EXISTS (
-        SELECT FROM peers t WHERE t.account_id = m.account_id AND t.telegram_id = c.telegram_id))"""
 # Where no account reads, nobody sees it, and nobody could take it back. The reason of the upload that sent it
 # is a person's word not to wait for it (``remains.leave_remains``).
 _REMAINS = text(f"""

@@ -25,19 +25,32 @@ def to_me(user: Any) -> Me:
 
 def to_channel(chat: Any) -> ChannelInfo | None:
     """A channel or supergroup the account is in; None for anything else, which the fleet has no use for."""
-    if not isinstance(chat, raw.types.Channel) or chat.left or chat.access_hash is None:
+    # One that is only mentioned says neither whether the account is in it nor how it is addressed.
+    if not isinstance(chat, raw.types.Channel) or chat.min or chat.left or chat.access_hash is None:
         return None
     kind = "forum" if chat.forum else "supergroup" if chat.megagroup else "channel"
-    rights = chat.admin_rights
-    can_post = bool(chat.creator or chat.megagroup or (rights is not None and rights.post_messages))
     return ChannelInfo(
         ref=ChannelRef(chat.id, chat.access_hash),
         title=clean(chat.title),
         username=chat.username and clean(chat.username),
         kind=kind,
         is_protected=bool(chat.noforwards),
-        can_post=can_post,
+        can_post=_may_post(chat),
         member_since=chat.date,
+    )
+
+
+def _may_post(chat: Any) -> bool:
+    """Whether the account may send files there; what others may not, administrators of a group may."""
+    if chat.creator:
+        return True
+    if not chat.megagroup:
+        return chat.admin_rights is not None and bool(chat.admin_rights.post_messages)
+    if chat.admin_rights is not None:
+        return True
+    bans = (ban for ban in (chat.banned_rights, chat.default_banned_rights) if ban is not None)
+    return not chat.gigagroup and not any(
+        ban.view_messages or ban.send_messages or ban.send_docs for ban in bans
     )
 
 

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     from worker.telegram.gateway import Gateway
 
 PAGE = 100
+# Nobody is in so many chats; a server that has no end is left.
+_MOST_PAGES = 1000
 
 
 async def read_channels(gateway: Gateway) -> list[ChannelInfo]:
-    """Every channel and supergroup of the account; without a folder named, archived chats are listed too."""
+    """Every channel and supergroup of the account; without a folder named, archived chats are listed too.
+
+    A chat in which something is posted meanwhile moves to the top, past the pages that are still to come: the
+    top is read again until it holds nothing that was not seen.
+    """
     found: dict[int, ChannelInfo] = {}
-    offset: tuple[int, int, Any] = (0, 0, raw.types.InputPeerEmpty())
+    top: tuple[int, int, Any] = (0, 0, raw.types.InputPeerEmpty())
+    offset, is_top = top, True
     seen: set[tuple[str, int]] = set()
-    while True:
+    for _ in range(_MOST_PAGES):
         date, message_id, peer = offset
         answer = await gateway.read(
             raw.functions.messages.GetDialogs(
@@ -34,10 +41,11 @@ async def read_channels(gateway: Gateway) -> list[ChannelInfo]:
         infos = (to_channel(chat) for chat in answer.chats)
         found.update((info.ref.telegram_id, info) for info in infos if info is not None)
         fresh = {_key(dialog.peer) for dialog in answer.dialogs} - seen
-        if isinstance(answer, raw.types.messages.Dialogs) or not fresh:
-            return list(found.values())
+        if isinstance(answer, raw.types.messages.Dialogs) or (is_top and not fresh):
+            break
         seen |= fresh
-        offset = _after(answer) or offset
+        offset, is_top = (_after(answer) or offset, False) if fresh else (top, True)
+    return list(found.values())
 
 
 def _after(answer: Any) -> tuple[int, int, Any] | None:

@@ -1,5 +1,6 @@
 """``worker channels`` as a person uses it."""
 
+import asyncio
 import json
 
 import pytest
@@ -96,6 +97,19 @@ async def test_archived_chats_are_discovered_too(world, channels):
     code, said = await channels("discover")
     assert (code, "account 1: 4 channels" in said) == (0, True), said
     assert (await _row(channels, made["channel_id"]))["readers"] == 1
+
+
+async def test_a_chat_that_moves_to_the_top_while_the_list_is_paged_is_not_taken_for_left(world, run):
+    for number in range(110):
+        await world.admin.create_channel(f"Other {number}", members=[ADA])
+    paging = await world.admin.add_rule("messages.getDialogs", "delay", seconds=None, nth=2)
+    running = asyncio.create_task(run())
+    await world.until_hit(paging)
+    # The oldest of all: it was on the page that is still to come.
+    await world.post_archive(world.sources[0])
+    await world.admin.lift_rule(paging)
+    await running
+    assert [row["state"] for row in await world.fetch("SELECT state FROM archive_sets")] == ["indexed"]
 
 
 async def test_what_waits_is_left_out_with_its_source_and_taken_up_again(world, channels, run, sets):

@@ -166,6 +166,14 @@ def test_a_destination_that_waits_for_a_person_is_named_and_the_fleet_waits_with
     assert (status.sync.state, status.sync.resumes_in) == (SyncState.WAITING, None)
 
 
+def test_a_destination_that_no_account_sees_whole_waits_for_one_that_does():
+    held = HeldDestination("Library", missing=25, packages=30, is_seen=False)
+    (waiting,) = compose(replace(quiet_fleet(), held=[held]), silent_after=SILENT_AFTER).sync.waiting
+    assert "no account at work sees all of it" in waiting.why
+    assert "worker channels destination CHANNEL" in waiting.why
+    assert "--accept-missing" not in waiting.why
+
+
 def test_an_account_that_sees_too_little_of_the_destination_waits_for_a_look_or_for_a_person():
     waiter = Waiter(ADA.id, "Annex", 24, 57, GRACE.id)
     facts = replace(quiet_fleet(), counts={"ready": 3}, unsighted=[waiter])
