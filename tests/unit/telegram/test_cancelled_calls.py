@@ -42,7 +42,7 @@ async def session():
 
 def _call(session):
     query = raw.functions.users.GetUsers(id=[])
-    return asyncio.create_task(session.call(query, deadline=HANG_SECONDS))
+    return asyncio.create_task(session.call(query, deadline=4 * HANG_SECONDS))
 
 
 async def _ends(calling):
