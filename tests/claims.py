@@ -3,11 +3,14 @@
 import uuid
 from dataclasses import dataclass
 
+from sqlalchemy import text
+
 from worker.domain.disk_space import Space
 from worker.domain.split_plan import MIB
-from worker.store import claiming
+from worker.store import claiming, sets, workers
 from worker.store.claiming import Taker, Turn
 from worker.store.database import Database
+from worker.store.leases import Tenure
 from worker.store.sets import Claim
 
 
@@ -49,3 +52,17 @@ async def claim_next(
         large=large,
     )
     return await claiming.claim_next(database, taker, turn, disk or FakeDisk())
+
+
+async def let_go(database: Database, account_id: int, worker_id: uuid.UUID | None = None) -> int:
+    """Have this worker, or one that nobody knows yet, own the account and release what is claimed for it."""
+    if worker_id is None:
+        worker_id = uuid.uuid4()
+        await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
+    async with database.transaction("test.owner") as connection:
+        query = text("""
+            UPDATE accounts SET worker_id = :worker, lease_epoch = lease_epoch + 1 WHERE id = :account
+            RETURNING lease_epoch
+        """)
+        epoch = (await connection.execute(query, {"worker": worker_id, "account": account_id})).scalar_one()
+    return await sets.release_claims_of(database, Tenure(account_id, worker_id, epoch, 0.0))

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from failpoints import point_names
 from hidden_volumes import hidden_volume
+from lost_claim import LosesAReply
+from postgres_place import over_a_line
 from world import PHONES, open_world
 
 ONE = ("--account", PHONES[0])
@@ -50,6 +52,7 @@ LOSSES = (
     "db.remains.",
     "db.removals.",
     "db.sets.decline",
+    "db.sets.give_back_unheard",
     "db.sets.hand_back",
     "db.uploads.move",
     "db.uploads.replan",
@@ -227,6 +230,7 @@ async def test_every_failpoint_of_losses_is_reached(tmp_path, database_url):
             "WORKER_TRANSFER__PREMIUM_LIMIT_MIB": "2",
             "WORKER_TELEGRAM__CALL_TIMEOUT_SECS": "2",
         }
+        await _loss_of_an_answer(world, record, database_url)
         await _an_owner_that_sleeps(world, record)
         await _lapse_of_premium(world, record)
         await _loss_of_a_source(world, record)
@@ -432,3 +436,13 @@ async def _loss_of_a_topic(world, record: str) -> None:
     await world.admin.clear_rules()
     await world.admin.delete_topic(forum, castles)
     await world.run("run", "--once", *ONE, faults=record)
+
+
+async def _loss_of_an_answer(world, record: str, database_url: str) -> None:
+    line = LosesAReply(database_url)
+    await line.mend()
+    await world.post_archive(world.sources[0])
+    env = world.env(record, WORKER_DATABASE_URL=over_a_line(database_url, line.port))
+    pid = world.workers.start("run", "--once", *ONE, env=env)
+    await asyncio.to_thread(world.workers.wait, pid)
+    await line.cut()

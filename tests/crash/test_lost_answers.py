@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 
 import pytest
-from breakable_line import BreakableLine
 from hang_guard import HANG_SECONDS
-from postgres_place import over_a_line, reach
+from lost_claim import LosesAReply
+from postgres_place import over_a_line
 from world import PHONES, open_world
 
 from worker.clock import SystemClock
@@ -22,41 +22,7 @@ from worker.telegram.gateway import Gateway
 ONE = ("--account", PHONES[0])
 
 
-class LosesAReply(BreakableLine):
-    """Cuts the connection in the place of the reply to the COMMIT of the first claim."""
-
-    lost = 0
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await reach(self._target)
-        awaits_reply = False
-
-        async def outward() -> None:
-            nonlocal awaits_reply
-            claims = False
-            while data := await reader.read(65536):
-                claims = claims or b"SET state = 'claimed'" in data
-                awaits_reply = claims and not self.lost and b"COMMIT" in data
-                far_writer.write(data)
-
-        async def inward() -> None:
-            while data := await far_reader.read(65536):
-                if awaits_reply:
-                    self.lost += 1
-                    writer.transport.abort()
-                    return
-                writer.write(data)
-
-        tasks = {asyncio.create_task(outward()), asyncio.create_task(inward())}
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        writer.close()
-        far_writer.close()
-
-
-async def test_a_claim_whose_commit_was_not_answered_is_nobodys_after_the_round(tmp_path, database_url):
+async def test_a_claim_whose_commit_was_not_answered_is_made_again_in_the_same_round(tmp_path, database_url):
     line = LosesAReply(database_url)
     await line.mend()
     address = over_a_line(database_url, line.port)
@@ -66,7 +32,9 @@ async def test_a_claim_whose_commit_was_not_answered_is_nobodys_after_the_round(
         pid = world.workers.start("run", "--once", *ONE, env=env)
         await asyncio.to_thread(world.workers.wait, pid)
         assert line.lost == 1
-        assert await world.fetch("SELECT 1 FROM archive_sets WHERE state = 'claimed'") == []
+        assert [tuple(row) for row in await world.fetch("SELECT state, fence FROM archive_sets")] == [
+            ("indexed", 2)
+        ]
         await world.drain(*ONE)
         await world.check_invariants()
     await line.cut()

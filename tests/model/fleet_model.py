@@ -71,7 +71,7 @@ class FleetModel:
         heard = set()
         for place, session in sessions:
             is_heard = (
-                session.line
+                session.is_heard
                 and state.processes[place.process] == "up"
                 and state.rows[place.account] == place.process
             )

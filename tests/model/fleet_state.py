@@ -49,6 +49,8 @@ class Protocol:
     waits_for_the_wire: bool = True
     # Within a process only one work is at a content, whatever has become of its locks.
     has_lanes: bool = True
+    # No intent is written beside another one or beside a package, whoever believes to hold the content's lock.
+    has_one_intent: bool = True
     # How many ticks an owner trusts itself after a heartbeat.
     trust: int = 1
 
@@ -85,6 +87,13 @@ class Session(NamedTuple):
     wire: int = 0
     key: int = 0
     wait: int = 0
+    # Whether that connection is gone at the server, and its locks with it, without anybody here having noticed.
+    silent: bool = False
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what it asks of its locks is answered."""
+        return self.line and not self.silent
 
 
 class Intent(NamedTuple):

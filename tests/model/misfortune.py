@@ -53,13 +53,23 @@ class Misfortune:
                     with_session(
                         state,
                         place.session,
-                        session._replace(line=False),
+                        session._replace(line=False, silent=False),
                         locks=freed(state.locks, place.session),
                     ),
                 )
-        if any(session.line for session in state.sessions):
+            if session.is_heard and session.at != "off":
+                yield (
+                    f"the lock connection of {place.name} falls silent ({ACCOUNTS[place.account]})",
+                    with_session(
+                        state,
+                        place.session,
+                        session._replace(silent=True),
+                        locks=freed(state.locks, place.session),
+                    ),
+                )
+        if any(session.is_heard for session in state.sessions):
             # With a mark of its own for the server that was started, nothing that stood still before counts.
-            forgotten = tuple(session._replace(line=False) for session in state.sessions)
+            forgotten = tuple(session._replace(line=False, silent=False) for session in state.sessions)
             restarted = state._replace(sessions=forgotten, locks=(NOBODY,) * 3, still=(0, 0))
             yield "PostgreSQL is started again and forgets all locks", restarted
         # To a protocol that compares no times a step of the clock changes nothing.

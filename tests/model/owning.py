@@ -43,6 +43,12 @@ class Owning:
         if not session.trust:
             yield Step(f"{place.name} gives up {_account(place)}: its lease has run out", _gone(state, place))
             return
+        if session.silent:
+            noticed = session._replace(line=False, silent=False)
+            yield Step(
+                f"{place.name} notices that its lock connection is gone",
+                with_session(state, place.session, noticed),
+            )
         if not session.line and self._is_leased(place):
             yield from self._regain(state, place, session)
         if session.at == "held" and not session.wait:

@@ -38,7 +38,7 @@ class Publishing:
         """What comes next; a step that writes rows asks for the fence, one that Telegram sees for the lease."""
         if session.at == "on" and session.trust:
             yield from self._begin(state, place, session)
-        elif session.at == "guest" and not session.wait and session.trust and session.line:
+        elif session.at == "guest" and not session.wait and session.trust and session.is_heard:
             yield from self._own(state, place, session, "taking")
         elif session.at in ("cleared", "looking", "owned", "poised", "sending", "known", "taking"):
             yield from getattr(self, f"_{session.at}")(state, place, session)
@@ -59,7 +59,7 @@ class Publishing:
                     f"{name} does not see the message and takes it for deleted",
                     state._replace(archive="gone"),
                 )
-        if not session.line:
+        if not session.is_heard:
             return
         if self._abilities.publishes(state, account) and self._is_free(state, place):
             yield from self._clear(state, place, session)
@@ -127,7 +127,7 @@ class Publishing:
             )
 
     def _cleared(self, state: State, place: Place, session: Session) -> Yields:
-        if state.intent is not None or state.package:
+        if self._protocol.has_one_intent and (state.intent is not None or state.package):
             yield _back(state, place, session, "finds that somebody else publishes it")
         else:
             yield Step(
@@ -260,7 +260,7 @@ def _who(place: Place) -> str:
 def _back(state: State, place: Place, session: Session, what: str) -> Step[State]:
     """The step is the last of its work: nothing but its account is locked any more."""
     locks = freed(state.locks, place.session)
-    if session.line:
+    if session.is_heard:
         locks = put(locks, place.account, place.session)
     after = with_session(state, place.session, session._replace(at="on", wait=0), locks=locks)
     return Step(f"{_who(place)} {what}", after)

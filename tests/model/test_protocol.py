@@ -87,6 +87,28 @@ def test_a_clock_that_steps_back_makes_a_successor_wait_for_as_long():
     ]
 
 
+def test_where_two_intents_may_be_written_two_who_believe_to_hold_the_lock_double_the_content():
+    assert _story(Protocol(has_one_intent=False), Scope(faults=1)) == [
+        "worker 1 owns account A",
+        "worker 1 is connected as account A",
+        "worker 1 (A) reads the archive's message",
+        "worker 1 (A) locks the content, which nobody has published",
+        "worker 2 owns account B",
+        "worker 2 is connected as account B",
+        "the lock connection of worker 1 falls silent (A)",
+        "worker 2 (B) locks the content, which nobody has published",
+        "worker 1 (A) writes its intent",
+        "worker 1 (A) writes down that it is about to send",
+        "worker 1 (A) sends",
+        "worker 2 (B) writes its intent",
+        "worker 2 (B) writes down that it is about to send",
+        "worker 2 (B) sends",
+        "the message of A arrives",
+        "the message of B arrives",
+        "=> the content is published twice",
+    ]
+
+
 def test_a_successor_that_waits_only_for_the_owners_trust_meets_the_connection_it_left():
     assert _story(Protocol(waits_for_the_wire=False), OWNING) == [
         "worker 1 owns account A",

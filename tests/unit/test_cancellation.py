@@ -40,6 +40,17 @@ def _suppresses_cancellation(node):
     )
 
 
+def test_nothing_waits_in_a_way_that_drops_a_cancellation():
+    """``asyncio.wait_for`` does, before Python 3.12, when what it waits for ends at the same moment."""
+    found = {
+        f"{path.relative_to(WORKER)}:{node.lineno}"
+        for path in WORKER.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == "wait_for"
+    }
+    assert found == set()
+
+
 def test_nothing_swallows_a_cancellation():
     found = {
         str(path.relative_to(WORKER))

@@ -32,4 +32,5 @@ class Words:
     async def heard(self) -> None:
         """Once the process has ended; what it started may hold the stream a moment longer."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._task, END_SECONDS)
+            async with asyncio.timeout(END_SECONDS):
+                await self._task

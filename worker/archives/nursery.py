@@ -199,9 +199,8 @@ class Nursery:
             self._words = Words(self._process.stdout)
         self._control.setblocking(False)
         try:
-            ready = await asyncio.wait_for(
-                asyncio.get_running_loop().sock_recv(self._control, 1), START_SECONDS
-            )
+            async with asyncio.timeout(START_SECONDS):
+                ready = await asyncio.get_running_loop().sock_recv(self._control, 1)
         except TimeoutError:
             ready = b""
         if not ready:

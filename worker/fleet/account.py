@@ -87,7 +87,7 @@ async def _run_leased(process: Process, account: Account, lease: Lease, mode: Mo
     finally:
         if lease.is_trusted:
             # Whatever was under way is nobody's now.
-            await sets.release_claims_of(process.database, account.id, process.worker_id)
+            await sets.release_claims_of(process.database, lease.tenure)
             await workers.end_run(process.database, run_id, outcome, reason or None)
     return replace(report, outcome=outcome)
 
@@ -99,7 +99,7 @@ async def _work(process: Process, deps: Deps, mode: Mode) -> Report:
     findings = Findings()
     while True:
         # Between rounds nobody works on anything: a claim that is left had its answer lost on the way.
-        await sets.release_claims_of(deps.database, deps.account.id, deps.worker_id)
+        await sets.release_claims_of(deps.database, deps.trust.tenure)
         # A person who asks for recovery means it; a pause is for what the fleet does by itself.
         resting = mode.new_work and await _is_paused(process, deps)
         if resting:

@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import AccountUnusableError, FleetError, RetryableError, UserError
+from worker.errors import OWN_TROUBLE, AccountUnusableError, FleetError, RetryableError, UserError
 from worker.fleet.bell import Bell
 from worker.fleet.connection import connected
 from worker.fleet.errands import EXECUTORS
@@ -169,7 +169,7 @@ async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter)
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
         # A request that has ended stays as it is; any other is not awaited any more.
-        with contextlib.suppress(RetryableError):
+        with contextlib.suppress(*OWN_TROUBLE):
             await requests.end_request(
                 process.database, request_id, "cancelled", reason="whoever asked for it stopped waiting"
             )

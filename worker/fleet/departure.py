@@ -32,7 +32,7 @@ async def remove_account(process: Process, account: Account) -> bool:
             if lease is not None:
                 await _refuse_if_it_has_begun_something(process, account)
                 logged_out = await _log_out(process, account, lease)
-                await sets.release_claims_of(process.database, account.id, process.worker_id)
+                await sets.release_claims_of(process.database, lease.tenure)
                 await accounts.delete(process.database, lease.tenure)
                 return logged_out
         if process.clock.monotonic() > deadline:

@@ -45,6 +45,7 @@ class Lease:
         self._account_id = tenure.account_id
         self._trusted_until = since + settings.lease_secs
         self._lost = ""
+        self._is_over = False
         # Ends what must not outlive the lease, before anything is waited for.
         self.on_lost: Callable[[], None] = lambda: None
 
@@ -59,6 +60,10 @@ class Lease:
 
     def require_time(self) -> None:
         """Raise when no connection of the account may be used any more."""
+        if self._is_over:
+            # A connection that was still being made when the others were closed would speak beside the next
+            # owner's.
+            raise LeaseLostError(f"the work with account {self._account_id} has ended")
         if not self._is_in_time:
             raise LeaseLostError(self._lost or f"the lease of account {self._account_id} has run out")
 
@@ -86,6 +91,7 @@ class Lease:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from worker.errors import FleetError, LeaseLostError, NotBeforeError, RetryableError, UserError
+from worker.errors import (
+    OWN_TROUBLE,
+    FleetError,
+    LeaseLostError,
+    NotBeforeError,
+    RetryableError,
+    UserError,
+)
 
 _MINUTE, _HOUR = 60, 3600
 _WRONG = (
@@ -75,6 +82,9 @@ def is_expired(error: FleetError) -> bool:
 
 def explain(account_id: int, error: FleetError) -> FleetError:
     """The failure as a person can act on it."""
+    if isinstance(error, OWN_TROUBLE):
+        # Done or not: whoever repeats the command is told so, or goes on.
+        return RetryableError(error.what, remedy="is PostgreSQL running? then run the same command again")
     if isinstance(error, RetryableError):
         # Whatever was half done is kept: repeating the command goes on with it.
         remedy = "check the network or the account's proxy, then run the same command again"

@@ -1,4 +1,4 @@
-"""The session that a login has replaced: ended at Telegram too, so that no forgotten key is left."""
+"""Sessions that a login replaces: ended at Telegram too, so that no forgotten key is left."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from worker.errors import FleetError
 from worker.log import get_logger
-from worker.store import accounts
+from worker.store import accounts, pending_logins
+from worker.store.accounts import StoredSession
 from worker.telegram.authorising import log_out
 from worker.telegram.gateway import Gateway
 from worker.telegram.tether import Tether
@@ -14,7 +15,7 @@ from worker.telegram.tether import Tether
 if TYPE_CHECKING:
     from worker.fleet.lease import Lease
     from worker.fleet.setup import Login
-    from worker.store.accounts import Account, StoredSession
+    from worker.store.accounts import Account
 
 log = get_logger(__name__)
 
@@ -29,8 +30,18 @@ async def session_before(login: Login, account: Account) -> StoredSession | None
         return None
 
 
+async def session_begun(login: Login, account: Account) -> StoredSession | None:
+    """The session of a login that was begun: its code may have been accepted without anybody having heard."""
+    try:
+        pending = await pending_logins.load(login.database, login.sealer, account.id)
+    except FleetError as error:
+        log.info("account.old_session_unreadable", account=account.id, reason=str(error))
+        return None
+    return None if pending is None else StoredSession(pending.dc_id, pending.auth_key)
+
+
 async def end_old_session(login: Login, account: Account, lease: Lease, old: StoredSession | None) -> None:
-    """Log the replaced session out. The account works either way: what cannot be ended is told."""
+    """Log a session out that is replaced. The account works either way: what cannot be ended is told."""
     if old is None:
         return
     gateway = Gateway(

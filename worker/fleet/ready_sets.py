@@ -72,6 +72,8 @@ class ReadySets:
     async def fetch(self, limit: int) -> Sequence[Claim]:  # noqa: ARG002 - one at a time is fair to others
         await self._line_is_free.wait()
         await self._rest_from_trouble()
+        # A claim that got no answer may stand: nobody else would have its set while this account works.
+        await self._deps.tries.settle()
         # Asked before looking for sets: what the scan found until then is there to be claimed.
         nothing_comes = self._scan_is_idle()
         if self._fatal is not None:

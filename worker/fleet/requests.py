@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import FleetError, RetryableError
+from worker.errors import OWN_TROUBLE, FleetError
 from worker.fleet.bell import Bell
 from worker.fleet.errands import EXECUTORS
 from worker.log import bound, get_logger
@@ -150,7 +150,7 @@ class _PipeCounter:
             return await requests.report_work(
                 self._database, self._request_id, self._worker_id, step=step, done=done, total=total
             )
-        except RetryableError as error:
+        except OWN_TROUBLE as error:
             log.warning("request.not_reported", reason=str(error))
             return True
 

@@ -16,6 +16,7 @@ from worker.clock import SystemClock
 from worker.errors import (
     AccountBannedError,
     AccountUnusableError,
+    CommitUnknownError,
     FenceLostError,
     FleetError,
     LeaseLostError,
@@ -27,7 +28,7 @@ from worker.errors import (
 from worker.fleet.governance import open_governance
 from worker.fleet.lease import lease_account, silence_of
 from worker.fleet.login_trouble import explain, in_use, interrupted, is_expired, is_wrong
-from worker.fleet.old_session import end_old_session, session_before
+from worker.fleet.old_session import end_old_session, session_before, session_begun
 from worker.fleet.presence import own_memory, signed_on
 from worker.fleet.process import open_sealer, telegram_server
 from worker.store import accounts, channels, pending_logins, workers
@@ -139,6 +140,9 @@ async def log_in(
             if lease is None:
                 raise in_use(account.id)
             tenure = lease.tenure
+            if anew:
+                # Its key is written over as soon as another code is sent.
+                await end_old_session(login, account, lease, await session_begun(login, account))
             pending = None if anew else await pending_logins.load(login.database, login.sealer, account.id)
             old = await session_before(login, account)
             try:
@@ -153,7 +157,7 @@ async def log_in(
             await end_old_session(login, account, lease, old)
     except LeaseLostError as error:
         raise interrupted(account.id, error) from error
-    except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError) as error:
+    except (AccountUnusableError, RefusedError, NotBeforeError, RetryableError, CommitUnknownError) as error:
         if tenure is not None:
             await _note_end(login, tenure, error)
         raise explain(account.id, error) from error

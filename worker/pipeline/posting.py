@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.errors import (
+    CommitUnknownError,
     NotBeforeError,
     OutcomeUnknownError,
     RefusedError,
     RetryableError,
     SentBeforeError,
+    WorkerTroubleError,
 )
 from worker.flow.outbox_ops import Closed, Delete, Expired, Failed, Lane, Send, Sent, Unknown
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from worker.flow.outbox_ops import Outcome
     from worker.pipeline.deps import Trust
     from worker.telegram.gateway import Gateway
+
+    # Asked right before a write, each time; it raises if nothing may be written.
+    Begin = Callable[[], Awaitable[None]]
 
 # A send that may not start within this time is handed back, so that no hash lock is held while it waits.
 _PATIENCE_SECONDS = 60.0
@@ -37,7 +42,7 @@ class Posting:
     channel: ChannelRef
     file: UploadedFile | Document
     caption: str
-    begin: Callable[[], Awaitable[None]]
+    begin: Begin
 
 
 class PostingTransport:
@@ -48,10 +53,14 @@ class PostingTransport:
         self._trust = trust
         self.written: dict[int, Message] = {}
         self.sent_before: set[int] = set()
-        self._condemned: dict[tuple[int, int], ChannelRef] = {}
+        self._condemned: dict[tuple[int, int], tuple[ChannelRef, Begin]] = {}
 
     async def send(self, lane: Lane, payload: Posting, random_id: int) -> int:  # noqa: ARG002 - one account only
-        await payload.begin()
+        try:
+            await payload.begin()
+        except CommitUnknownError as error:
+            # Nothing has been sent yet, and it may be begun any number of times.
+            raise WorkerTroubleError(error.what) from error
         # Nothing visible may be written once the account might belong to another process.
         await self._trust.confirmed()
         try:
@@ -68,18 +77,24 @@ class PostingTransport:
         raise RefusedError(f"message {message} in {lane.chat} carries an archive and is never edited")
 
     @contextlib.contextmanager
-    def condemned(self, channel: ChannelRef, message: int) -> Iterator[None]:
-        """Allow this message to be deleted inside the block. Reconciliation alone may say so."""
-        self._condemned[channel.telegram_id, message] = channel
+    def condemned(self, channel: ChannelRef, message: int, begin: Begin) -> Iterator[None]:
+        """Allow this message to be deleted inside the block. Reconciliation alone may say so.
+
+        ``begin`` runs right before, and may still refuse it.
+        """
+        self._condemned[channel.telegram_id, message] = channel, begin
         try:
             yield
         finally:
             del self._condemned[channel.telegram_id, message]
 
     async def delete(self, lane: Lane, message: int) -> None:
-        channel = self._condemned.get((lane.chat, message))
-        if channel is None:
+        condemned = self._condemned.get((lane.chat, message))
+        if condemned is None:
             raise RefusedError(f"message {message} in {lane.chat} is deleted by reconciliation alone")
+        channel, begin = condemned
+        # However long it has waited for its turn: somebody may have had the content's lock meanwhile.
+        await begin()
         self._trust.require()
         await self._gateway.delete_messages(channel, [message])
 
@@ -90,10 +105,11 @@ async def remove(
     account_id: int,
     channel: ChannelRef,
     message_id: int,
+    begin: Begin,
 ) -> None:
     """Delete a message through the same lane; any ending but "done" raises what to do about it."""
     lane = Lane(account_id, channel.telegram_id)
-    with transport.condemned(channel, message_id):
+    with transport.condemned(channel, message_id, begin):
         _require_sent(await outbox.deliver(Delete(lane, message_id), expires_in=_PATIENCE_SECONDS))
 
 

@@ -29,7 +29,8 @@ async def seen_again(deps: Deps, content_hash: bytes) -> int | None:
     if not parts or not await _all_stand(deps, parts, content_hash):
         return None
     package_id = parts[0].package_id
-    await store.publish_again(deps.database, package_id)
+    if not await store.publish_again(deps.database, package_id, content_hash):
+        return None
     log.warning("package.seen_again", package=package_id, parts=len(parts))
     return package_id
 

@@ -1,7 +1,8 @@
-"""Tries that trouble of the worker's own has ended: given back, however long the database is away.
+"""Tries and claims that trouble of the worker's own has ended: given back, however long the database is away.
 
 A try is counted before its work, or what ends the process would be begun for ever. What ended these was no
 fault of what was tried. Where the database itself is away, they are given back before the next one begins.
+So are claims whose commit got no answer.
 """
 
 from __future__ import annotations

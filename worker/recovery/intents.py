@@ -23,7 +23,7 @@ from worker.errors import (
     UserError,
 )
 from worker.log import get_logger
-from worker.pipeline.claim import reserve_disk
+from worker.pipeline.claim import claim_begun, reserve_disk
 from worker.pipeline.deduplicate import only_publisher
 from worker.pipeline.fetch import Fetched, fetch
 from worker.pipeline.publish import send_parts
@@ -45,7 +45,6 @@ from worker.recovery.sight import UnseenError, require_sight_of
 from worker.store import open_intents
 from worker.store.channels import channel_ref
 from worker.store.reach import note_no_access, reads_source
-from worker.store.sets import claim_set
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
@@ -82,7 +81,7 @@ async def _finish(deps: Deps, begun: Begun) -> str:
     # The lock comes before the fence: an upload that this very process is at must not lose it.
     async with only_publisher(deps, begun.content_hash):
         intent = await open_intents.own(deps.database, begun.upload_id, deps.account.id)
-        claim = await claim_set(deps.database, deps.account.id, deps.worker_id, intent.set_id)
+        claim = await claim_begun(deps, intent.set_id)
         if claim is None:
             raise BusyError("a copy of it is being worked on", seconds=deps.settings.fleet.busy_retry_secs)
         try:

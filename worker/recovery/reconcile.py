@@ -10,6 +10,7 @@ intent's fence, and names a message that an intent recorded and no package refer
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from worker.domain.marker import find_marker
@@ -228,8 +229,8 @@ async def _still_there(deps: Deps, channel: ChannelRef, items: Sequence[Removabl
 
 async def _remove(deps: Deps, channel: ChannelRef, item: Removable, fence: int, *, is_there: bool) -> None:
     # Asked for in any case: what an account does not see is not therefore gone.
-    await removals.require_removable(deps.database, item, fence)
-    await remove(deps.outbox, deps.transport, deps.account.id, channel, item.message_id)
+    is_removable = partial(removals.require_removable, deps.database, item, fence)
+    await remove(deps.outbox, deps.transport, deps.account.id, channel, item.message_id, is_removable)
     await removals.mark_deleted(deps.database, item, fence)
     if is_there:
         log.warning("message.removed", message=item.message_id, upload=item.upload_id)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from worker.domain.archive_name import recognise
 from worker.errors import SetFailedError
+from worker.store.decisions import decide_alone
 from worker.store.originals import Original, save_originals
 from worker.store.withdrawals import DELETED
 
@@ -117,6 +118,7 @@ async def adopt_package(database: Database, found: MarkedSet, channel_id: int) -
     }
     try:
         async with database.transaction("packages.adopt") as connection:
+            await decide_alone(connection, found.content_hash)
             package_id: int | None = (await connection.execute(_INSERT, values)).scalar_one_or_none()
             if package_id is not None:
                 await _write_content(connection, package_id, found, channel_id)

@@ -11,8 +11,10 @@ from sqlalchemy.exc import IntegrityError
 from worker.domain.disk_space import lack_of_room
 from worker.domain.forming import PROTECTED, UNCHECKED
 from worker.domain.split_plan import MIB
+from worker.errors import CommitUnknownError
 from worker.store.disk import lock_volume, reserve
 from worker.store.sets import CLAIM, claim_of
+from worker.store.unheard_claims import UnheardClaimError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,6 +136,7 @@ async def claim_next(database: Database, taker: Taker, turn: Turn, disk: Disk) -
 
     A set that does not fit on the disk is told so and passed over.
     """
+    claim: Claim | None = None
     try:
         async with database.transaction("sets.claim") as connection:
             promised = await lock_volume(connection, disk.name)
@@ -146,15 +149,20 @@ async def claim_next(database: Database, taker: Taker, turn: Turn, disk: Disk) -
                     continue
                 lack = await _lack(disk, promised, taker.kept_free, row.id, row.total_size)
                 if lack is None:
-                    return await _take(connection, taker, disk, row.id)
+                    claim = await _take(connection, taker, disk, row.id)
+                    break
                 await _turn_away(connection, row.id, disk, lack)
                 if lack.asks and promised.may_ask(row.id):
                     await reserve(connection, disk.name, set_id=row.id, fence=None, size=row.total_size)
                     promised = await lock_volume(connection, disk.name)
-            return None
     except IntegrityError:
         # Another account took a copy of the same document in this very moment; it is busy now.
         return None
+    except CommitUnknownError as error:
+        if claim is None:
+            raise
+        raise UnheardClaimError(error.what, claim) from error
+    return claim
 
 
 _SECONDS_TO_NEXT = text("""

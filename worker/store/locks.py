@@ -124,10 +124,14 @@ class LockSession:
 
     async def close(self) -> None:
         """Give everything back."""
+        was_lost = self.lost.is_set()
+        # Whoever asks from here on is told so, and so is whoever waits for an answer.
+        self.lost.set()
         self._owner.cancel()
         # Not awaited itself: its cancellation could not be told from one of whoever closes.
         await asyncio.wait({self._owner})
-        if not self.lost.is_set():
+        self._fail_the_rest()
+        if not was_lost:
             with contextlib.suppress(*_TROUBLE):
                 await self._connection.close(timeout=self._answer_within)
                 return
@@ -146,7 +150,11 @@ class LockSession:
             _, _, query, arguments, answer = await self._queue.get()
             if answer.cancelled():
                 continue
-            await self._answer(query, arguments, answer)
+            try:
+                await self._answer(query, arguments, answer)
+            finally:
+                if not answer.done():
+                    answer.set_exception(LeaseLostError("the lock connection was closed"))
 
     async def _answer(self, query: str, arguments: tuple[Any, ...], answer: asyncio.Future[Any]) -> None:
         try:

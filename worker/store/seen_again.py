@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.store.decisions import decide_alone
 from worker.store.withdrawals import DELETED
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ _PARTS = text("""
 """)
 _PUBLISH = text("""
     UPDATE packages SET state = 'published', withdrawn_at = NULL, has_remains = false
-    WHERE id = :package AND state = 'withdrawn' RETURNING content_hash
+    WHERE id = :package AND state = 'withdrawn'
+      AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = :hash AND u.state = 'open')
+    RETURNING id
 """)
 # Relies on archive_sets_content.
 _WAKE = text("""
@@ -48,9 +51,15 @@ async def withdrawn_parts(database: Database, account_id: int, content_hash: byt
         return [WithdrawnPart(*row) for row in await connection.execute(_PARTS, values)]
 
 
-async def publish_again(database: Database, package_id: int) -> None:
-    """It counts for deduplication again, and the sets that were left alone meanwhile meet it."""
+async def publish_again(database: Database, package_id: int, content_hash: bytes) -> bool:
+    """It counts for deduplication again, and the sets that were left alone meanwhile meet it.
+
+    False if it does not: somebody has begun to publish its content anew, or has done so.
+    """
     async with database.transaction("packages.seen_again") as connection:
-        row = (await connection.execute(_PUBLISH, {"package": package_id})).one_or_none()
-        if row is not None:
-            await connection.execute(_WAKE, {"hash": row.content_hash, "declined": DELETED})
+        await decide_alone(connection, content_hash)
+        values = {"package": package_id, "hash": content_hash}
+        if (await connection.execute(_PUBLISH, values)).one_or_none() is None:
+            return False
+        await connection.execute(_WAKE, {"hash": content_hash, "declined": DELETED})
+        return True

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from worker.errors import BusyError, FenceLostError
+from worker.errors import BusyError, CommitUnknownError, FenceLostError
 from worker.store.collecting import ask_again, lock_channel
 from worker.store.disk import note_written
+from worker.store.leases import require_owner
+from worker.store.unheard_claims import UnheardClaimError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.store.database import Database
+    from worker.store.leases import Tenure
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +70,19 @@ CLAIM = text("""
 
 async def claim_set(database: Database, account_id: int, worker_id: UUID, set_id: int) -> Claim | None:
     """This one set, to finish what was begun with it; None if somebody else works on it."""
+    claim: Claim | None = None
     try:
         async with database.transaction("sets.reclaim") as connection:
             values = {"account": account_id, "worker": worker_id, "set": set_id}
             row = (await connection.execute(CLAIM, values)).one_or_none()
-            return None if row is None else await claim_of(connection, row)
+            claim = None if row is None else await claim_of(connection, row)
     except IntegrityError:
         return None
+    except CommitUnknownError as error:
+        if claim is None:
+            raise
+        raise UnheardClaimError(error.what, claim) from error
+    return claim
 
 
 _PARTS = text("""
@@ -261,10 +270,14 @@ async def release_dead_claims(database: Database, me: UUID) -> int:
         return (await connection.execute(_RELEASE_DEAD, {"judge": _judge(database, me)})).rowcount
 
 
-async def release_claims_of(database: Database, account_id: int, me: UUID) -> int:
-    """Claims of an account whose lease we hold: nobody can be working on them."""
-    values = {"account": account_id, "judge": _judge(database, me)}
+async def release_claims_of(database: Database, tenure: Tenure) -> int:
+    """Claims of an account whose lease we hold: nobody can be working on them.
+
+    Whoever has lost the account releases nothing: they are its next owner's, who is at work on them.
+    """
+    values = {"account": tenure.account_id, "judge": _judge(database, tenure.worker_id)}
     async with database.transaction("sets.release_own") as connection:
+        await require_owner(connection, tenure)
         return (await connection.execute(_RELEASE_OWN, values)).rowcount
 
 

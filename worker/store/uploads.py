@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from worker.errors import BusyError, FenceLostError
+from worker.store.decisions import decide_alone
 from worker.store.missing_packages import require_whole
 from worker.store.sets import require_claim
 
@@ -130,6 +131,7 @@ async def create_intent(
     async with database.transaction("uploads.intent") as connection:
         await require_claim(connection, claim)
         await require_whole(connection, destination_id)
+        await decide_alone(connection, content_hash)
         try:
             upload_id = (await connection.execute(_INSERT, values)).scalar_one()
         except IntegrityError as error:

@@ -212,7 +212,8 @@ class FleetSession(Session):
         self._raise_if_broken()
         self._raise_if_unreachable()
         try:
-            await asyncio.wait_for(self.is_started.wait(), _START_SECONDS)
+            async with asyncio.timeout(_START_SECONDS):
+                await self.is_started.wait()
         except TimeoutError:
             self._raise_if_unreachable()
             raise self.broken or RetryableError(f"{method}: not connected to Telegram") from None
@@ -244,10 +245,14 @@ class FleetSession(Session):
         self.tether.may_send()
         if visible:
             self.tether.may_write()
+        cancelled = _cancellations()
         try:
             await self.connection.send(packed)
         except (OSError, TimeoutError) as error:
             raise OutcomeUnknownError(f"{method}: the connection was lost while sending") from error
+        if _cancellations() > cancelled:
+            # The library waits by ``wait_for``, which before Python 3.12 drops one that comes at its end.
+            raise asyncio.CancelledError
 
     async def _stop(self) -> None:
         await super()._stop()
@@ -256,3 +261,10 @@ class FleetSession(Session):
     def _wake_callers(self) -> None:
         for result in self.results.values():
             result.event.set()
+
+
+def _cancellations() -> int:
+    """How often this task was cancelled, by whoever wants it to end and by its deadlines."""
+    task = asyncio.current_task()
+    assert task is not None, "calls are made by tasks"
+    return task.cancelling()

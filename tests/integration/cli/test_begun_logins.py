@@ -148,3 +148,15 @@ async def test_a_login_that_begins_anew_ends_the_session_before_once_the_other_o
     await place.admin.revoke_sessions(ADA)
     assert (await place.run("login", "1", "--again", *files)).code == 0
     assert await place.states() == {"01": "ready"}
+
+
+async def test_a_login_that_begins_anew_ends_the_session_that_the_one_before_was_given(place, files, answer):
+    answer()
+    await place.admin.add_rule("users.getFullUser", "error", code=400, text="NOBODY_KNOWS_YET")
+    assert (await place.run("add", ADA, *files)).code != 0
+    (before,) = await place.admin.calls("auth.signIn")
+    assert before["ok"], "Telegram has logged it in"
+    assert (await place.run("login", "1", "--again", *files)).code == 0
+    (ended,) = await place.admin.calls("auth.logOut")
+    assert (ended["auth_key_id"], ended["ok"]) == (before["auth_key_id"], True)
+    assert await place.states() == {"01": "ready"}

@@ -79,6 +79,15 @@ async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
     )
 
 
+async def test_nothing_is_sent_under_a_lease_that_has_ended(database, raw):
+    """A connection that the library is still making then is told so, however long its owner would be trusted."""
+    async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)) as lease:
+        lease.require_time()
+    for ask in (lease.require_time, lease.require):
+        with pytest.raises(LeaseLostError, match="has ended"):
+            ask()
+
+
 async def test_a_lost_connection_is_a_doubt_that_regained_locks_end(database, raw):
     async with lease_account(database, SystemClock(), BEATING, 1, await _worker(database)) as lease:
         assert await lease.locks.try_content(HASH)

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 from hang_guard import HANG_SECONDS, until
 from loopback_telegram import Telegram
+from lost_reply import LosesOneReply
 
 from worker.clock import SystemClock
 from worker.config.settings import Settings
@@ -100,6 +101,16 @@ async def test_a_code_that_was_refused_because_an_earlier_copy_had_arrived_has_l
     await place.admin.add_rule("users.getUsers", "error", code=401, text="AUTH_KEY_UNREGISTERED")
     assert (await place.log_in()).state == "ready"
     assert (place.codes, await place.times("auth.signIn")) == (1, 2)
+
+
+async def test_a_finished_login_whose_commit_got_no_answer_says_how_to_go_on(place, database_url):
+    forgetful = LosesOneReply(database_url)
+    forgetful.only = "accounts.login"
+    place.login = replace(place.login, database=forgetful)
+    with pytest.raises(RetryableError, match="then run the same command again"):
+        await place.log_in()
+    assert await place.state() == "ready"
+    await forgetful.close()
 
 
 async def test_a_code_that_never_arrived_is_given_again(place):

@@ -4,7 +4,10 @@ import uuid
 
 import pytest
 from fleet_rows import NAS, insert_fleet
+from lost_reply import LosesOneReply
 
+from worker.fleet.bell import Bell
+from worker.fleet.requests import _PipeCounter
 from worker.store import requests
 from worker.store.request_pipe import CAPACITY, has_room, put_chunk, take_chunks
 from worker.store.sealing import Sealer
@@ -66,6 +69,16 @@ async def test_a_worker_learns_that_nobody_waits_any_more(database, asked, advan
     assert await requests.report_work(database, asked, WORKER, step="reading", done=2, total=9)
     await advance_fleet_time(requests.AWAITED_SECONDS + 1)
     assert not await requests.report_work(database, asked, WORKER, step="reading", done=3, total=9)
+
+
+async def test_a_report_that_got_no_answer_is_no_reason_to_give_the_work_up(database, database_url, asked):
+    await requests.take_next(database, 1, WORKER)
+    forgetful = LosesOneReply(database_url)
+    counter = _PipeCounter(forgetful, asked, WORKER, Bell())
+    counter.progress("reading", 1, 9)
+    assert await counter.report()
+    assert await counter.report()
+    await forgetful.close()
 
 
 async def test_a_command_sees_how_long_its_worker_has_been_silent(database, asked, advance_fleet_time):

@@ -1,9 +1,8 @@
 """What its owner has protected from copying: a whole channel, or a single message of one."""
 
-import uuid
+from claims import let_go
 
 from worker.domain.telegram import Document, Message
-from worker.store.sets import release_claims_of
 from worker.store.source_files import keep_files
 
 
@@ -65,6 +64,6 @@ async def test_p14_protection_reaches_no_set_that_is_being_worked_on_but_is_not_
     assert (await keep()).held_up
     assert (await sets())["archive-1.zip"][0] == "claimed"
     (claimed,) = await world.fetch("SELECT claimed_by FROM archive_sets")
-    await release_claims_of(database, claimed["claimed_by"], uuid.uuid4())
+    await let_go(database, claimed["claimed_by"])
     assert not (await keep()).held_up
     assert await sets() == {"archive-1.zip": ("skipped", "its source forbids copying", 1)}

@@ -5,7 +5,7 @@ import uuid
 
 import asyncpg
 import pytest
-from claims import FakeDisk, claim_next
+from claims import FakeDisk, claim_next, let_go
 from hang_guard import HANG_SECONDS
 
 from worker.domain.forming import PROTECTED, UNCHECKED
@@ -281,7 +281,7 @@ async def test_the_claim_of_a_dead_worker_promises_nothing(database, raw, worker
     await workers.stopped(database, worker)
     await sets.release_dead_claims(database, uuid.uuid4())
     assert await claim_next(database, GRACE, worker, disk=disk) is not None
-    await sets.release_claims_of(database, GRACE, uuid.uuid4())
+    await let_go(database, GRACE)
     assert await reservations.sweep_reservations(database) == 1
     assert await raw.fetchval("SELECT count(*) FROM disk_reservations") == 0
 

@@ -1,17 +1,27 @@
 """Claims and intents: one owner at a time, and nothing written by the one before."""
 
 import uuid
+from dataclasses import replace
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
-from claims import claim_next
+from claims import FakeDisk, claim_next, let_go
 from hang_guard import HANG_SECONDS
+from lost_reply import LosesOneReply
 
+from worker.config.settings import Settings
 from worker.domain.listing import Entry
-from worker.errors import BusyError, FenceLostError
+from worker.errors import BusyError, CommitUnknownError, FenceLostError
+from worker.pipeline.claim import claim_begun
+from worker.pipeline.claim import claim_next as claim_for
+from worker.pipeline.tries import Tries
 from worker.store import metadata, open_intents, packages, sets, uploads, workers
+from worker.store.claiming import Turn
 from worker.store.clock_steps import bring_back_waits
+from worker.store.leases import Tenure
 from worker.store.locks import LockSession
+from worker.store.unheard_claims import give_back_unheard
 from worker.store.uploads import IntentPart
 
 # How long a busy machine takes for a test ends no wait and no claim.
@@ -77,7 +87,7 @@ async def test_two_postings_of_one_document_are_never_fetched_at_once(database, 
 async def test_an_old_owner_writes_nothing_after_a_new_one_has_claimed(database, raw, worker):
     await _add_set(raw, 1)
     old = await claim_next(database, 1, worker)
-    await sets.release_claims_of(database, 1, uuid.uuid4())
+    await let_go(database, 1)
     new = await claim_next(database, 2, worker)
     assert new.fence == old.fence + 1
 
@@ -89,6 +99,59 @@ async def test_an_old_owner_writes_nothing_after_a_new_one_has_claimed(database,
         await _intend(database, old)
     row = await raw.fetchrow("SELECT state, claimed_by, content_hash, reason FROM archive_sets")
     assert tuple(row) == ("claimed", 2, None, None)
+
+
+async def test_who_has_lost_the_account_releases_none_of_its_next_owners_claims(database, raw, worker):
+    await _add_set(raw, 1)
+    await let_go(database, 1, worker)
+    late = Tenure(1, worker, await raw.fetchval("SELECT lease_epoch FROM accounts WHERE id = 1"), 0.0)
+    successor = await _new_worker(database)
+    await let_go(database, 1, successor)
+    await claim_next(database, 1, successor)
+    with pytest.raises(FenceLostError):
+        await sets.release_claims_of(database, late)
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "claimed"
+
+
+async def test_a_claim_that_got_no_answer_is_given_back_and_made_again(database_url, database, raw, worker):
+    await _add_set(raw, 1)
+    await raw.execute("INSERT INTO peers (account_id, telegram_id, access_hash) VALUES (1, 2, 1)")
+    forgetful, tries = LosesOneReply(database_url), Tries()
+    deps = SimpleNamespace(
+        database=forgetful,
+        account=SimpleNamespace(id=1),
+        worker_id=worker,
+        settings=Settings(),
+        standing=SimpleNamespace(is_premium=False),
+        workspace=FakeDisk(),
+        tries=tries,
+        trust=SimpleNamespace(is_trusted=False),
+    )
+    with pytest.raises(CommitUnknownError):
+        await claim_for(deps, Turn())
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "claimed"
+    await tries.settle()
+    again = await claim_for(deps, Turn())
+    assert again.fence == 2
+    await give_back_unheard(database, replace(again, fence=1))
+    assert await raw.fetchval("SELECT state FROM archive_sets") == "claimed", "it was given back before"
+    await forgetful.close()
+
+
+async def test_a_begun_set_whose_claim_got_no_answer_is_given_back(database_url, database, raw, worker):
+    set_id = await _add_set(raw, 1)
+    forgetful, tries = LosesOneReply(database_url), Tries()
+    deps = SimpleNamespace(
+        database=forgetful,
+        account=SimpleNamespace(id=1),
+        worker_id=worker,
+        tries=tries,
+        trust=SimpleNamespace(is_trusted=True),
+    )
+    with pytest.raises(CommitUnknownError):
+        await claim_begun(deps, set_id)
+    assert (await claim_begun(deps, set_id)).fence == 2
+    await forgetful.close()
 
 
 async def test_claims_of_a_silent_worker_become_ready_and_those_of_a_live_one_stay(

@@ -79,6 +79,19 @@ async def test_a_connection_that_does_not_answer_in_time_is_given_up(database_ur
     await session.close()
 
 
+async def test_whoever_waits_for_a_lock_session_hears_that_it_was_closed(database_url):
+    session = await LockSession.open(database_url, answer_within=HANG_SECONDS)
+    waiting = [asyncio.create_task(session.ask("SELECT pg_sleep(600)")) for _ in range(2)]
+    await settle()
+    await session.close()
+    async with asyncio.timeout(HANG_SECONDS):
+        for task in waiting:
+            with pytest.raises(LeaseLostError):
+                await task
+        with pytest.raises(LeaseLostError):
+            await session.release_content(HASH)
+
+
 async def test_no_server_is_a_reason_to_try_again(unused_tcp_port):
     with pytest.raises(RetryableError):
         await LockSession.open(f"postgresql://x:y@127.0.0.1:{unused_tcp_port}/z", answer_within=HANG_SECONDS)

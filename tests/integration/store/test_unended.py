@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import asyncpg
 import pytest
-from claims import claim_next
+from claims import claim_next, let_go
 from lost_reply import LosesOneReply
 from source_rows import hold, open_source, posted
 
@@ -97,7 +97,7 @@ async def test_w3_a_worker_that_lives_ends_no_set_by_a_silence_of_its_own(databa
     await workers.register(database, worker_id, host="h", pid=1, version="0", address=None)
     claim = await claim_next(database, 1, worker_id)
     await advance_fleet_time(60)
-    assert await sets.release_claims_of(database, 1, worker_id) == 1
+    assert await let_go(database, 1, worker_id) == 1
     row = await raw.fetchrow("SELECT state, unended FROM archive_sets WHERE id = $1", claim.set_id)
     assert tuple(row) == ("ready", 7)
 
