@@ -1,8 +1,8 @@
 """Which system calls a process can make, by Linux's seccomp: none that a parser of archives has a use for.
 
-Refused are sockets, signals and memory of other processes, programs (to a parser), other names for files and
-new privileges. A refused call fails as one without permission does, so that a library which merely asks goes
-on.
+Refused are sockets, signals and memory of other processes, processes of its own (they would outlive all
+limits), programs (to a parser), other names for files and new privileges. A refused call fails as one without
+permission does, so that a library which merely asks goes on.
 """
 
 from __future__ import annotations
@@ -44,6 +44,21 @@ OTHER_PROCESSES = {
     "process_vm_writev": (311, 271),
     "setpriority": (141, 140),
 }
+# What lies in the kernel: other programs keep their windows there, and it is nobody's when its maker ends.
+SHARED = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "mq_open": (240, 180),
+}
 FILES = {
     "chmod": (90, NONE),
     "fchmod": (91, 52),
@@ -80,37 +95,43 @@ PRIVILEGES = {
     "personality": (135, 92),
 }
 PROGRAMS = {"execve": (59, 221), "execveat": (322, 281)}
+FORKS = {"fork": (57, NONE), "vfork": (58, NONE)}
+# Threads pass, which end with their process. The later call hides its flags from filters: a library that is
+# told that there is none takes the other.
+CLONE, CLONE3, THREAD = (56, 220), (435, 435), 0x10000
 # Types into the terminal, and steers the console.
 IOCTL, TERMINAL_REQUESTS = (16, 29), (0x5412, 0x541C)
 # Of another process than one's own.
 PRLIMIT = (302, 261)
 
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1  # EPERM
+_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-def refuse_calls(*, programs: bool) -> bool:
+def refuse_calls(*, programs: bool, processes: bool) -> bool:
     """Give these calls up, for good and for all that is started; False where nothing keeps that.
 
-    ``programs`` leaves the right to start one.
+    ``programs`` leaves the right to become one, ``processes`` that to have another process.
     """
     machine = MACHINES.get(platform.machine())
     if LIBC is None or machine is None:
         return False
-    code = _filter(*machine, programs=programs)
+    code = _filter(*machine, programs=programs, processes=processes)
     LIBC.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     program = _Program(len(code) // 8, code)
     return bool(LIBC.prctl(SET_SECCOMP, FILTER, ctypes.byref(program), 0, 0) == 0)
 
 
-def _filter(machine: int, column: int, *, programs: bool) -> bytes:
+def _filter(machine: int, column: int, *, programs: bool, processes: bool) -> bytes:
     """The instructions: each refusal returns at once, so that no jump is longer than a step or two."""
-    tables = [SOCKETS, OTHER_PROCESSES, FILES, PRIVILEGES, *([] if programs else [PROGRAMS])]
+    tables = [SOCKETS, OTHER_PROCESSES, SHARED, FILES, PRIVILEGES]
+    tables += [] if programs else [PROGRAMS]
+    tables += [] if processes else [FORKS]
     numbers = [numbers[column] for table in tables for numbers in table.values() if numbers[column] != NONE]
     steps = [
         _step(_LOAD, _MACHINE), _step(_EQUAL, machine, 1, 0), _step(_RETURN, _REFUSE),
@@ -118,6 +139,12 @@ def _filter(machine: int, column: int, *, programs: bool) -> bytes:
     ]  # fmt: skip
     for number in numbers:
         steps += [_step(_EQUAL, number, 0, 1), _step(_RETURN, _REFUSE)]
+    if not processes:
+        steps += [
+            _step(_EQUAL, CLONE3[column], 0, 1), _step(_RETURN, _UNKNOWN),
+            _step(_EQUAL, CLONE[column], 0, 4), _step(_LOAD, _FIRST),
+            _step(_HAS, THREAD, 1, 0), _step(_RETURN, _REFUSE), _step(_RETURN, _ALLOW),
+        ]  # fmt: skip
     one, other = TERMINAL_REQUESTS
     steps += [
         _step(_EQUAL, IOCTL[column], 0, 5), _step(_LOAD, _SECOND),

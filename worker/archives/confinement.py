@@ -44,6 +44,12 @@ def die_with_parent() -> None:
         LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
 
+def become_program() -> None:
+    """For the process that is about to become a program: it stays one process, and ends with its parent."""
+    die_with_parent()
+    refuse_calls(programs=True, processes=False)
+
+
 def _confine(limits: Limits, reachable: Sequence[Reachable], *, programs: bool) -> list[str]:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
@@ -59,7 +65,7 @@ def _confine(limits: Limits, reachable: Sequence[Reachable], *, programs: bool) 
         (NO_DUMP, _hide()),
         (NO_CAPABILITY, _drop_capabilities()),
         (NO_FILE, restrict(reachable)),
-        (NO_SOCKET, refuse_calls(programs=programs)),
+        (NO_SOCKET, refuse_calls(programs=programs, processes=programs)),
     ):
         kept += [name] if done else []
     return kept

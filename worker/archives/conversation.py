@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from worker.archives import wire
+from worker.archives.sink import clean_text
 from worker.domain.listing import Completeness, Entry, Evidence, Limits, Mark
 from worker.errors import RetryableError
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # The child ends itself at its wall time; this is how much later we stop believing that.
 GRACE_SECONDS = 5.0
+# A reason is kept, and read by people: a child that was taken over could write a book.
+MOST_WORDS = 1000
 UNFORESEEN = wire.STATUS.pack(-1)
 _ENDINGS = {
     -signal.SIGALRM: (Mark.TIME_LIMIT, "parsing took longer than its wall time"),
@@ -106,7 +109,7 @@ def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
             answer.proof = Completeness(
                 bool(complete),
                 tuple(map(int, missing)),
-                str(reason),
+                clean_text(str(reason)[:MOST_WORDS]),
                 tuple(map(Evidence, evidence)),
                 bool(undecided),
             )
@@ -118,7 +121,7 @@ def _take(answer: Answer, frame: wire.Frame, payload: bytes) -> None:
             (answer.ending,) = wire.STATUS.unpack(payload)
         else:
             answer.ending = -1
-    except (TypeError, ValueError, struct.error):
+    except (TypeError, ValueError, OverflowError, RecursionError, struct.error):
         answer.ending = -1
 
 

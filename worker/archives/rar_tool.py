@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import rarfile
 
-from worker.archives.confinement import die_with_parent
+from worker.archives.confinement import become_program
 from worker.archives.landlock import EXECUTE, READ_DIR, READ_FILE, Reachable
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Driver:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the program that was found
                 command, stdin=self._nothing, stdout=subprocess.PIPE, stderr=theirs, bufsize=0, cwd="/",
-                env={"LC_ALL": "C.UTF-8"}, preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has no threads
+                env={"LC_ALL": "C.UTF-8"}, preexec_fn=become_program,  # noqa: PLW1509 - this process has no threads
             )  # fmt: skip
         finally:
             os.close(theirs)

@@ -19,7 +19,7 @@ from worker.cli.fitting import wrapped
 from worker.cli.opening import database, readable_errors
 from worker.cli.terminal import open_console
 from worker.demo.run import DemoResult, DemoStoppedError, run_demo
-from worker.demo.world import demo_folder, log_file, opened_log, sole_demo
+from worker.demo.world import demo_folder, is_usual, log_file, opened_log, sole_demo
 from worker.plain_text import to_json
 from worker.signals import leaving_in_order
 from worker.store import migrations
@@ -103,14 +103,14 @@ def _stopped(audience: Scene | Lines, folder: Path, width: int) -> Iterator[str]
     # The path in one piece, however long it is.
     yield from wrapped(f"Stopped: {so_far}all that was done is kept in", width)
     yield f"  {shown_path(folder)}"
-    option = "" if demo_folder(None) == folder else f" --state {shlex.quote(shown_path(folder))}"
+    option = "" if is_usual(folder) else f" --state {shlex.quote(shown_path(folder))}"
     yield "Go on with:"
     yield f"  {program()} demo{option}"
 
 
 def _commands(result: DemoResult, folder: Path) -> list[str]:
     """Three that work as they stand, from the folder in which this was called."""
-    usual = demo_folder(None) == folder
+    usual = is_usual(folder)
     called = f"{program()} " + ("--demo" if usual else f"--demo-state {shlex.quote(shown_path(folder))}")
     # One that was split comes back in one piece.
     published = result.in_state("indexed", "published")

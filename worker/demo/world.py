@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from worker.config.load import Loaded, given, load
+from worker.config.own_file import require_own_folder
 from worker.demo.telegram import whereabouts
 from worker.errors import UserError
 
@@ -24,9 +25,22 @@ _LOG_BYTES = 2**20
 
 def demo_folder(named: Path | None) -> Path:
     """The folder that was named, else the one below the working folder, else the one in the data folder."""
-    if named is None:
-        named = _MADE_HERE if _MADE_HERE.is_dir() else load().settings.data_dir / "demo"
+    if named is None and _MADE_HERE.is_dir():
+        # In a folder that everybody writes to, somebody else may have laid it there, with links in it.
+        for each in (_MADE_HERE.parent, _MADE_HERE):
+            require_own_folder(each)
+        named = _MADE_HERE
+    elif named is None:
+        named = load().settings.data_dir / "demo"
     return named.absolute()
+
+
+def is_usual(folder: Path) -> bool:
+    """Whether it is the one that is taken where none is named."""
+    try:
+        return demo_folder(None) == folder
+    except UserError:
+        return False
 
 
 def notes_file(folder: Path) -> Path:

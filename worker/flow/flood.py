@@ -1,7 +1,8 @@
 """Recognises the waits that Telegram asks for.
 
 Contract. ``recognise`` reads an error, typed or as text, and says which wait it asks for and of what
-length; an error that asks for none gives None. A wait of 0 s counts as 1 s, one of unknown length as 60 s.
+length; an error that asks for none gives None. A wait of 0 s counts as 1 s, one of unknown length as 60 s,
+and one beyond all sense as a year.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from worker.errors import BusyError, DiskTroubleError, NotBeforeError
 _NAMED = re.compile(r"\b(FLOOD_PREMIUM_WAIT|FLOOD_WAIT|SLOWMODE_WAIT)(?:_(\d+))?", re.IGNORECASE)
 _TOLD = re.compile(r"\bwait of (\d+) seconds?\b", re.IGNORECASE)
 _UNKNOWN_LENGTH = 60
-
+# What is longer fits no column, and would end no sooner for whoever waits.
+LONGEST = 366 * 24 * 3600
+_MOST_DIGITS = 10
 
 # Waits that are asked for by our own disk and our own fleet.
 _NOT_TELEGRAMS = (BusyError, DiskTroubleError)
@@ -30,7 +33,7 @@ def recognise(error: BaseException) -> Flood | None:
     """Say which wait an error asks for, if any."""
     flood = _typed(error) or read(str(error))
     if flood is None and isinstance(error, NotBeforeError) and not isinstance(error, _NOT_TELEGRAMS):
-        return Flood(FloodKind.FLOOD, max(1, math.ceil(error.seconds)))
+        return Flood(FloodKind.FLOOD, _bounded(math.ceil(error.seconds)))
     return flood
 
 
@@ -41,7 +44,11 @@ def read(text: str) -> Flood | None:
         return None
     kind = FloodKind(named[1].upper()) if named else FloodKind.FLOOD
     length = named[2] if named and named[2] else told[1] if told else None
-    return Flood(kind, _UNKNOWN_LENGTH if length is None else max(1, int(length)))
+    return Flood(kind, _UNKNOWN_LENGTH if length is None else _bounded(int(length[:_MOST_DIGITS])))
+
+
+def _bounded(seconds: int) -> int:
+    return min(max(1, seconds), LONGEST)
 
 
 def _typed(error: BaseException) -> Flood | None:
@@ -50,4 +57,4 @@ def _typed(error: BaseException) -> Flood | None:
     if kind is None:
         return None
     length = getattr(error, "value", None)
-    return Flood(kind, max(1, length) if isinstance(length, int) else _UNKNOWN_LENGTH)
+    return Flood(kind, _bounded(length) if isinstance(length, int) else _UNKNOWN_LENGTH)

@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from worker import faults
 from worker.domain.calls import Admission, Block, Cleaned, Verdict
@@ -107,6 +108,13 @@ class GovernorStore:
 
     async def record_flood(self, report: FloodReport) -> Verdict:
         """Block, escalate, widen and log in one step, and tell all processes. A block never gets shorter."""
+        try:
+            return await self._flooded(report)
+        except IntegrityError:
+            # The account has been removed meanwhile. Every other account's calls wait for this to be settled.
+            return Verdict(report.hold)
+
+    async def _flooded(self, report: FloodReport) -> Verdict:
         call, rule, adaptation = report.call, report.escalation, report.adaptation
         async with self._statement("governor.flooded") as connection:
             row = (

@@ -17,6 +17,7 @@ from worker.errors import (
     FleetError,
     LeaseLostError,
     OutcomeUnknownError,
+    RefusedError,
     RetryableError,
 )
 from worker.log import get_logger
@@ -260,9 +261,10 @@ class Connections:
     def _address(self, dc_id: int) -> tuple[str, int]:
         if self._server.host is not None:
             return self._server.host, self._server.port
-        if self._server.test_servers:
-            return _TEST_ADDRESSES[dc_id], 80
-        return _ADDRESSES[dc_id], 443
+        addresses, port = (_TEST_ADDRESSES, 80) if self._server.test_servers else (_ADDRESSES, 443)
+        if dc_id not in addresses:
+            raise RefusedError(f"Telegram names data centre {dc_id}, of which no address is known here")
+        return addresses[dc_id], port
 
     def abort(self) -> None:
         """Cut every connection at once, without a word."""

@@ -8,13 +8,8 @@ from typing import Any
 from pyrogram import raw
 
 from worker.domain.telegram import ChannelInfo, ChannelRef, Document, Me, Message
+from worker.telegram.kept_text import clean
 from worker.telegram.photos import to_photo
-
-
-def clean(text: str | None) -> str:
-    """Text as PostgreSQL can keep it: it knows every character but one, and no half of a pair."""
-    whole = (text or "").replace("\0", "\ufffd")
-    return whole if whole.isascii() else whole.encode(errors="replace").decode()
 
 
 def to_me(user: Any) -> Me:

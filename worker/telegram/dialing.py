@@ -13,6 +13,7 @@ from pyrogram.connection.transport import TCPAbridged, TCPIntermediatePadded
 from pyrogram.connection.transport.tcp.tcp import TCP
 
 from worker.telegram.framing import QuickAcks, abridged_packet, padded_packet
+from worker.telegram.proxy import refusal_as_loss
 from worker.telegram.tether import TetheredSocket
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def _own_sockets(framing: type[Any], bind_address: str | None, may_send: Callabl
         async def _connect_via_proxy(self, destination: tuple[str, int]) -> None:
             proxy = await self._build_proxy()
             host, port = destination
-            dialed = await proxy.connect(dest_host=host, dest_port=port, timeout=TCP.TIMEOUT)
+            with refusal_as_loss():
+                dialed = await proxy.connect(dest_host=host, dest_port=port, timeout=TCP.TIMEOUT)
             await self._speak_on(TetheredSocket(fileno=dialed.detach()))
 
         async def _speak_on(self, dialed: TetheredSocket) -> None:

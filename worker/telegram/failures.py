@@ -19,10 +19,14 @@ from worker.errors import (
     RetryableError,
     SentBeforeError,
 )
+from worker.telegram.kept_text import clean
 
-_WAIT = re.compile(r"(?:FLOOD|FLOOD_PREMIUM|SLOWMODE)_WAIT_(\d+)")
-_ELSEWHERE = re.compile(r"(?:PHONE|NETWORK|USER)_MIGRATE_(\d+)")
-_PART_MISSING = re.compile(r"FILE_PART_(\d+)_MISSING")
+# Bounded: a number of a thousand digits is an error of its own.
+_WAIT = re.compile(r"(?:FLOOD|FLOOD_PREMIUM|SLOWMODE)_WAIT_(\d{1,10})")
+_ELSEWHERE = re.compile(r"(?:PHONE|NETWORK|USER)_MIGRATE_(\d{1,4})")
+_FILE_ELSEWHERE = re.compile(r"FILE_MIGRATE_(\d{1,4})")
+_PART_MISSING = re.compile(r"FILE_PART_(\d{1,9})_MISSING")
+_LONGEST_TEXT = 200
 _NO_ACCESS = (
     "CHANNEL_INVALID",
     "CHANNEL_PRIVATE",
@@ -61,6 +65,8 @@ class ElsewhereError(FleetError):
 
 def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR0911 - a line per kind
     """The error to raise when ``method`` was answered with this code and text."""
+    # It becomes a reason, which PostgreSQL has to keep and a person to read.
+    text = clean(text[:_LONGEST_TEXT])
     what = f"{method}: {code} {text}"
     if (unusable := _of_the_account(what, code, text)) is not None:
         return unusable
@@ -79,8 +85,8 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
         return ReferenceExpiredError(what)
     if found := _ELSEWHERE.fullmatch(text):
         return ElsewhereError(int(found[1]))
-    if text.startswith("FILE_MIGRATE_"):
-        return MigrateError(int(text.rsplit("_", 1)[1]))
+    if found := _FILE_ELSEWHERE.fullmatch(text):
+        return MigrateError(int(found[1]))
     if text == "MESSAGE_NOT_MODIFIED" or (text == "MESSAGE_ID_INVALID" and method in _DELETES):
         return AlreadyDoneError(what)
     if text == "RANDOM_ID_DUPLICATE":

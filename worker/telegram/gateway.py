@@ -15,6 +15,7 @@ from worker.telegram.doubts import KeyDoubts
 from worker.telegram.fingerprints import HashService
 from worker.telegram.input_media import input_media
 from worker.telegram.permission import method_of
+from worker.telegram.reading import page_above
 from worker.telegram.storage import MemoryStorage, OtherKeys
 from worker.telegram.tether import LOOSE, Tether
 
@@ -129,8 +130,7 @@ class Gateway:
             ),
             channel,
         )
-        page = [to_message(message) or int(message.id) for message in answer.messages]
-        return sorted(page, key=_id_of)
+        return page_above(message_id, answer)
 
     async def newest_message_id(self, channel: ChannelRef) -> int:
         """The id of the channel's newest message; 0 if there is none.
@@ -274,7 +274,3 @@ def _peer(channel: ChannelRef) -> Any:
 
 def _channel(channel: ChannelRef) -> Any:
     return raw.types.InputChannel(channel_id=channel.telegram_id, access_hash=channel.access_hash)
-
-
-def _id_of(item: Message | int) -> int:
-    return item if isinstance(item, int) else item.message_id

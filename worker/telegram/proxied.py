@@ -9,18 +9,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from pyrogram.connection.proxy import MTProxy, SOCKS5Proxy, uses_random_padding
-from python_socks import ProxyError, ProxyType
+from python_socks import ProxyType
 from python_socks.sync import Proxy as Dialer
 
 from worker.errors import FleetError
 from worker.log import get_logger
 from worker.telegram.framing import FramingError, QuickAcks, checked_length, unpadded
+from worker.telegram.proxy import refusal_as_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +43,41 @@ def dial_through(
         far = socket.create_connection((proxy.hostname, proxy.port), timeout=_SECONDS)
         return _Tunnel(far, proxy, dc_id, may_send).near
     kind = ProxyType.SOCKS5 if isinstance(proxy, SOCKS5Proxy) else ProxyType.HTTP
-    dialer = Dialer(kind, proxy.hostname, proxy.port, proxy.username, proxy.password)
-    try:
+    with _Patience() as patience, refusal_as_loss():
+        who = (proxy.username, proxy.password)
+        # Of what it goes by, the library asks for nothing but to be connected.
+        before: Any = patience
+        dialer = Dialer(kind, proxy.hostname, proxy.port, *who, forward=before)
         dialed: socket.socket = dialer.connect(*address, timeout=_SECONDS)
-    except ProxyError as error:
-        raise OSError(f"the proxy refused: {error}") from error
     return dialed
+
+
+class _Patience:
+    """Opens the way to a proxy, and cuts it when it takes too long to be let through.
+
+    The library knows a time for each answer only: a byte now and then would hold up all lines for hours.
+    """
+
+    _timer: threading.Timer | None = None
+
+    def connect(self, dest_host: str, dest_port: int, timeout: float) -> socket.socket:
+        far = socket.create_connection((dest_host, dest_port), timeout=timeout)
+        self._timer = threading.Timer(timeout, _cut, (far,))
+        self._timer.daemon = True
+        self._timer.start()
+        return far
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _cut(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
 
 
 class _Tunnel:
@@ -61,7 +92,9 @@ class _Tunnel:
         header, self._hide, self._show = hidden_header(proxy.secret[-16:], _TAGS[is_padded], dc_id)
         self._say(header)
         for pump in (self._outward, self._inward):
-            threading.Thread(target=self._until_the_end, args=(pump,), daemon=True).start()
+            threading.Thread(
+                target=self._until_the_end, args=(pump,), name="tunnel to a proxy", daemon=True
+            ).start()
 
     def _until_the_end(self, pump: Callable[[], None]) -> None:
         with contextlib.suppress(OSError, FleetError):
@@ -70,12 +103,21 @@ class _Tunnel:
             except FramingError as error:
                 log.info("proxy.refused", reason=str(error))
         for end in (self._here, self._far):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            _cut(end)
 
     def _say(self, data: bytes) -> None:
-        self._may_send()
-        self._far.sendall(data)
+        """All of it, as the proxy takes it, and nothing more once the line is given up or may not send."""
+        ready = select.poll()
+        ready.register(self._far, select.POLLOUT)
+        # Asks for nothing, so that only its end is reported.
+        ready.register(self._here, 0)
+        left = memoryview(data)
+        while left:
+            if self._here.fileno() in dict(ready.poll()):
+                raise OSError("the line was given up")
+            self._may_send()
+            with contextlib.suppress(BlockingIOError):
+                left = left[self._far.send(left, socket.MSG_DONTWAIT) :]
 
     def _outward(self) -> None:
         # The line begins by naming its framing, which the header has said.

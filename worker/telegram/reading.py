@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pyrogram import raw
 
 from worker.domain.telegram import Changes, Message, PostedNow, Topic, Visibility
-from worker.telegram.convert import clean, to_message
+from worker.errors import RetryableError
+from worker.telegram.convert import to_message
+from worker.telegram.kept_text import clean
 
 if TYPE_CHECKING:
     from worker.domain.telegram import ChannelRef
@@ -44,8 +46,24 @@ async def topic_page_after(
         ),
         channel,
     )
+    return page_above(message_id, answer)
+
+
+def page_above(message_id: int, answer: Any) -> list[Message | int]:
+    """An answer's messages above this id, oldest first; a bare id stands for a service message.
+
+    Whoever pages asks for what is above the page. An answer that never goes on must not have them ask for
+    ever, nor be taken for the end.
+    """
     page = [to_message(message) or int(message.id) for message in answer.messages]
-    return sorted(page, key=lambda item: item if isinstance(item, int) else item.message_id)
+    asked_for = sorted((item for item in page if _id_of(item) > message_id), key=_id_of)
+    if page and not asked_for:
+        raise RetryableError(f"the messages above {message_id} were asked for, and others came")
+    return asked_for
+
+
+def _id_of(item: Message | int) -> int:
+    return item if isinstance(item, int) else item.message_id
 
 
 async def topics_moved_since(gateway: Gateway, channel: ChannelRef, message_id: int) -> list[Topic]:
@@ -158,4 +176,6 @@ async def files_between(
         ),
         channel,
     )
-    return [message for item in answer.messages if (message := to_message(item)) is not None]
+    found = [message for item in answer.messages if (message := to_message(item)) is not None]
+    # Others than those were not asked for; the same ones again are the end.
+    return [each for each in found if above < each.message_id and not 0 < below <= each.message_id]

@@ -173,8 +173,12 @@ class FleetSession(Session):
             self._reconnecting = asyncio.create_task(self.restart())
 
     def _break(self, error: FleetError) -> None:
+        """A reconnection that ended by an error: the library has given this session up for good."""
         if not isinstance(error, RetryableError):
             self.broken = error
+        elif self.broken is None:
+            # Only another session helps, which the account's next beginning opens.
+            self.broken = UnreachableError(error.what, remedy=error.remedy or LOOK_AT_THE_WAY)
         self._wake_callers()
 
     def abort(self) -> None:

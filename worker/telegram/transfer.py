@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from worker.domain.telegram import UploadedFile
-from worker.errors import ReferenceExpiredError, SetFailedError
+from worker.errors import ReferenceExpiredError, RetryableError, SetFailedError
 from worker.telegram.failures import MigrateError
 from worker.telegram.fingerprints import Fingerprints
 from worker.telegram.part_calls import PartCall, ReadHashes, ReadRange, SavePart, location_of
@@ -214,6 +214,8 @@ class Upload:
 
     async def save_again(self, part: int) -> None:
         """Save a part that the server has lost."""
+        if part >= self.file.part_count:
+            raise RetryableError(f"the server misses part {part} of a file of {self.file.part_count}")
         await self._save([part], _nothing)
 
     async def _save(self, parts: Sequence[int], nearly_done: Callable[[], None]) -> None:

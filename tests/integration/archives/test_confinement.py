@@ -12,7 +12,17 @@ import pytest
 import structlog
 
 from worker.archives import landlock
-from worker.archives.call_filter import FILES, MACHINES, NONE, OTHER_PROCESSES, PRIVILEGES, PROGRAMS, SOCKETS
+from worker.archives.call_filter import (
+    FILES,
+    FORKS,
+    MACHINES,
+    NONE,
+    OTHER_PROCESSES,
+    PRIVILEGES,
+    PROGRAMS,
+    SHARED,
+    SOCKETS,
+)
 from worker.archives.nursery import Nursery
 
 _ROOT = Path(landlock.__file__).parents[2]
@@ -21,19 +31,37 @@ _ATTEMPTS = """
 import ctypes, fcntl, json, os, resource, signal, socket, subprocess, sys, termios, threading
 from worker.archives.confinement import confine_opener, confine_parser
 from worker.archives.landlock import EXECUTE, READ_FILE, Reachable
-from worker.archives.rar_tool import LIBRARIES
+from worker.archives.rar_tool import LIBRARIES, Driver, Tool
 from worker.domain.listing import Limits
 role, allowed, secret, victim = sys.argv[1:]
 terminal = os.open("/dev/null", os.O_RDONLY)
 libc = ctypes.CDLL(None, use_errno=True)
+driver = Driver(Tool("unrar", "/bin/sh", True))
 if role == "parser":
     kept = confine_parser(Limits())
 else:
-    needs = [Reachable(path, EXECUTE | READ_FILE) for path in (*LIBRARIES, os.path.realpath("/bin/cat"))]
+    needs = [Reachable(path, EXECUTE | READ_FILE) for path in (*LIBRARIES, *map(os.path.realpath, ("/bin/cat", "/bin/sh")))]
     kept = confine_opener(Limits(), [*needs, Reachable(allowed, READ_FILE)])
 
 def prints(*command):
     return subprocess.run(command, stdin=subprocess.PIPE, capture_output=True, text=True).stdout
+
+def program_says(script):
+    program = driver._start(["/bin/sh", "-c", script])
+    said = program.stdout.read().decode()
+    program.wait()
+    return said
+
+def shared_memory():
+    number = libc.shmget(0, 4096, 0o1600)
+    return libc.shmctl(number, 0, 0) if number >= 0 else os.strerror(ctypes.get_errno())
+
+def works_in_a_thread():
+    done = []
+    thread = threading.Thread(target=lambda: done.append("works"))
+    thread.start()
+    thread.join()
+    return done[0]
 
 attempts = {
     "read its own": lambda: open(allowed).read(),
@@ -52,6 +80,11 @@ attempts = {
     "run its program": lambda: prints("/bin/cat", allowed),
     "run its program on a secret": lambda: prints("/bin/cat", secret),
     "run another": lambda: prints("/bin/ls", "/"),
+    "be two": lambda: os.fork() or os._exit(0),
+    "share memory": shared_memory,
+    "work in a thread": works_in_a_thread,
+    "run a program": lambda: program_says("echo alone"),
+    "run a program that is two": lambda: program_says("(echo two) && echo more"),
     "dump core": lambda: [resource.getrlimit(resource.RLIMIT_CORE), libc.prctl(3, 0, 0, 0, 0)],
 }
 got = {}
@@ -89,14 +122,18 @@ def confined(tmp_path):
 def test_w11_a_parser_reaches_no_file_no_socket_no_program_and_no_process(confined):
     got = confined("parser")
     assert got.pop("dump core") == [[0, 0], 0]
-    assert got.pop("trace") == "Operation not permitted"
+    assert got.pop("trace") == got.pop("share memory") == "Operation not permitted"
+    assert got.pop("work in a thread") == "works"
     assert set(got.values()) <= {"OSError", "PermissionError", "ValueError"}, got
 
 
 def test_w11_an_opener_and_its_program_reach_the_volumes_and_nothing_else(confined):
     got = confined("opener")
     assert got.pop("dump core") == [[0, 0], 0]
-    assert got.pop("trace") == "Operation not permitted"
+    assert got.pop("trace") == got.pop("share memory") == "Operation not permitted"
+    assert got.pop("work in a thread") == "works"
+    assert isinstance(got.pop("be two"), int), "it has a program to start"
+    assert (got.pop("run a program"), got.pop("run a program that is two")) == ("alone\n", "")
     assert (got.pop("read its own"), got.pop("run its program")) == ("bytes", "bytes")
     assert got.pop("run its program on a secret") == ""
     assert set(got.values()) <= {"OSError", "PermissionError", "ValueError"}, got
@@ -161,7 +198,7 @@ async def test_what_is_in_force_can_be_asked():
         assert "no file" in found.kept
 
 
-@pytest.mark.parametrize("table", [SOCKETS, OTHER_PROCESSES, FILES, PRIVILEGES, PROGRAMS])
+@pytest.mark.parametrize("table", [SOCKETS, OTHER_PROCESSES, SHARED, FILES, PRIVILEGES, PROGRAMS, FORKS])
 def test_every_refused_call_has_its_number_on_every_architecture(table):
     for name, numbers in table.items():
         assert len(numbers) == len({column for _, column in MACHINES.values()}), name

@@ -18,6 +18,8 @@ from worker.domain.calls import (
     Pace,
     PartCount,
 )
+from worker.flow.flood import LONGEST
+from worker.flow.governor import Governor
 from worker.flow.limits import DEFAULT
 from worker.flow.pacing import PaceState, charge, wait, widen
 from worker.store.governor_store import GovernorStore
@@ -316,3 +318,21 @@ async def test_a_clock_that_steps_back_prolongs_no_flood(store, sql, frozen):
     assert block.seconds_left == pytest.approx(1.5)
     await frozen(-3600 + 62)
     assert (await ask(store, HISTORY)).granted
+
+
+async def test_a_flood_of_an_account_that_was_removed_holds_up_no_other(store, sql):
+    """It waits to be recorded before any further call of the process is allowed."""
+    governor = Governor(store)
+    await sql.execute("DELETE FROM accounts WHERE id = 1")
+    assert (await governor.flooded(HISTORY, Flood(FloodKind.FLOOD, 60))).seconds >= 61
+    other = Call(2, HISTORY.method)
+
+    async def work():
+        return "done"
+
+    assert await governor.call(other, work) == "done"
+
+
+async def test_the_longest_wait_that_is_understood_can_be_kept(store, frozen):
+    await store.record_flood(report(HISTORY, LONGEST))
+    assert (await ask(store, HISTORY)).wait > LONGEST

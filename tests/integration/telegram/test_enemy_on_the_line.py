@@ -1,6 +1,9 @@
 """Somebody sits between us and Telegram, and writes what he likes."""
 
 import asyncio
+import contextlib
+import socket
+import threading
 from io import BytesIO
 
 import pytest
@@ -228,3 +231,33 @@ async def test_a_proxy_that_announces_more_than_16_mib_is_hung_up_on():
         # What is announced is read through a cipher: at every other connection the top bit is set.
         with near:
             assert await asyncio.to_thread(near.recv, 1) == b""
+
+
+class _Deaf(Mtproto):
+    """A proxy that takes what fits into its buffers, and never reads it."""
+
+    async def greet(self, reader, writer) -> None:
+        await reader.readexactly(64)
+        writer.transport.pause_reading()
+        await asyncio.Event().wait()
+
+
+async def test_a_line_that_is_given_up_leaves_nothing_behind_at_a_proxy_that_does_not_read():
+    async with running(_Deaf(("127.0.0.1", 1))) as proxy:
+        link = f"tg://proxy?server=127.0.0.1&port={proxy.port}&secret=dd{SECRET.hex()}"
+        near = await asyncio.to_thread(dial_through, parse_proxy(link), ("127.0.0.1", 1), 2, lambda: None)
+        with near:
+            await asyncio.to_thread(_fill, near)
+            tunnel = [each for each in threading.enumerate() if each.name == "tunnel to a proxy"]
+            near.shutdown(socket.SHUT_RDWR)
+            for thread in tunnel:
+                await asyncio.to_thread(thread.join, HANG_SECONDS)
+                assert not thread.is_alive()
+
+
+def _fill(near):
+    """Until nothing more has been taken for a second: then all buffers on the way are full."""
+    near.settimeout(1)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            near.send(bytes(MIB))

@@ -1,6 +1,7 @@
 """What the demo makes and how it judges."""
 
 import hashlib
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,9 @@ from worker.demo.meter import Meter
 from worker.demo.proof import Ledger, read_ledger
 from worker.demo.rar_volumes import rar_volumes
 from worker.demo.samples import Sample
+from worker.demo.world import demo_folder
 from worker.domain.marker import Marker
+from worker.errors import UserError
 from worker.pipeline.deps import Silent
 
 
@@ -75,3 +78,21 @@ async def test_the_ledger_tells_whole_from_doubled_lost_and_foreign(tmp_path, wi
     file.write_bytes(CONTENT)
     stage = SimpleNamespace(destination=5, publishable=[Sample((file,))])
     assert await read_ledger(_Destination(*windows), stage) == expected
+
+
+def test_a_demo_s_folder_that_others_have_laid_or_may_write_to_is_refused(tmp_path, monkeypatch):
+    """In a folder that everybody writes to its files could be links to those of whoever runs the demo."""
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / ".worker" / "demo"
+    made.mkdir(parents=True)
+    assert demo_folder(None) == made
+    for each in (made, made.parent):
+        each.chmod(0o757)
+        with pytest.raises(UserError, match="can be changed by other users"):
+            demo_folder(None)
+        each.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(made.parent, 1, 1)
+        with pytest.raises(UserError, match="belongs to another user"):
+            demo_folder(None)
+    assert demo_folder(tmp_path / "named") == tmp_path / "named"

@@ -12,7 +12,7 @@ from manual_clock import ManualClock, settle
 from worker.config.settings import RateLimitSettings
 from worker.domain.calls import Adaptation, Call, Flood, FloodKind, Pace
 from worker.errors import BusyError, DiskFullError, NotBeforeError, UserError
-from worker.flow.flood import read, recognise
+from worker.flow.flood import LONGEST, read, recognise
 from worker.flow.gap import Gap
 from worker.flow.limits import DEFAULT, Limits
 from worker.flow.pacing import PaceState, charge, wait, widen, widening
@@ -100,6 +100,8 @@ def test_g2_history_is_limited_per_chat_as_well_and_media_counts_as_messages():
         ("FLOOD_WAIT_0", FloodKind.FLOOD, 1),
         ("FLOOD_WAIT", FloodKind.FLOOD, 60),
         ("SLOWMODE_WAIT_X", FloodKind.SLOWMODE, 60),
+        ("FLOOD_WAIT_99999999999", FloodKind.FLOOD, LONGEST),
+        ("FLOOD_WAIT_" + "9" * 5000, FloodKind.FLOOD, LONGEST),
     ],
 )
 def test_g6_every_spelling_of_a_wait_is_recognised(text, kind, seconds):

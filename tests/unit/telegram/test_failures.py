@@ -16,6 +16,7 @@ from worker.errors import (
     SentBeforeError,
 )
 from worker.telegram.failures import MigrateError, failure
+from worker.telegram.transfer import UP_BYTES, Upload
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,11 @@ from worker.telegram.failures import MigrateError, failure
         (500, "INTERDC_2_CALL_ERROR", RetryableError),
         (-503, "Timeout", RetryableError),
         (400, "MEDIA_INVALID", RefusedError),
+        # What no server says that is well.
+        (420, "FLOOD_WAIT_" + "9" * 5000, NotBeforeError),
+        (303, "FILE_MIGRATE_" + "9" * 5000, RefusedError),
+        (303, "FILE_MIGRATE_X", RefusedError),
+        (400, "FILE_PART_" + "9" * 5000 + "_MISSING", RefusedError),
     ],
 )
 def test_every_answer_says_what_the_caller_can_do(code, text, kind):
@@ -50,6 +56,13 @@ def test_a_wait_is_at_least_a_second_and_an_unknown_one_is_a_minute():
     assert failure("x", 420, "FLOOD_WAIT_0").seconds == 1
     assert failure("x", 420, "FLOOD_WAIT_420").seconds == 420
     assert failure("x", 420, "FLOOD").seconds == 60
+
+
+def test_what_a_server_says_becomes_a_reason_that_can_be_kept():
+    what = failure("x", 400, "LONG\0\ud800" + "A" * 10**6).what
+    assert len(what) < 300
+    assert "\0" not in what
+    what.encode()
 
 
 def test_only_authorisation_errors_cost_the_login():
@@ -66,3 +79,9 @@ def test_what_is_as_it_should_be_is_no_failure():
     assert isinstance(failure("messages.EditMessage", 400, "MESSAGE_NOT_MODIFIED"), AlreadyDoneError)
     assert isinstance(failure("channels.DeleteMessages", 400, "MESSAGE_ID_INVALID"), AlreadyDoneError)
     assert isinstance(failure("messages.EditMessage", 400, "MESSAGE_ID_INVALID"), RefusedError)
+
+
+async def test_a_part_that_the_file_does_not_have_is_not_sent_again():
+    upload = Upload(None, name="a", size=UP_BYTES, fill=None, moved=lambda _: None)
+    with pytest.raises(RetryableError, match="misses part 7 of a file of 1"):
+        await upload.save_again(7)
