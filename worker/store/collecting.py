@@ -19,28 +19,47 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-# More open files of one name than this are no sets that anybody posts; the newest are the ones that may move.
+# More open sets, or files, of one name than this are nothing that anybody posts. Those of each poster are
+# looked at in turn, new ones first and small ones before large: nobody else's keep a late part from its set.
 _MOST_OPEN = 2_000
+_MOST_FILES = 20_000
 
 # Accounts with cursors of their own may read one channel at the same time: they form its sets in turn.
 _LOCK_CHANNEL = text("SELECT 1 FROM channels WHERE id = :channel FOR NO KEY UPDATE")
-# Relies on archive_sets_open.
-_LOCK_OPEN = text("""
-    SELECT id, part_count FROM archive_sets
-    WHERE channel_id = :channel AND family = :family AND state IN ('collecting', 'skipped')
-      AND (state = 'collecting' OR reason = :protected)
-    ORDER BY id DESC LIMIT :most FOR UPDATE
+_IS_OPEN = """s.channel_id = :channel AND s.family = :family AND s.state IN ('collecting', 'skipped')
+          AND (s.state = 'collecting' OR s.reason = :protected)"""
+# Relies on archive_sets_open and source_files_order_key.
+_LOCK_OPEN = text(f"""
+    SELECT s.id, s.part_count FROM archive_sets s
+    WHERE {_IS_OPEN} AND s.id IN (
+        SELECT turn.id FROM (
+            SELECT o.id, sum(o.part_count) OVER (
+                ORDER BY o.newer, o.part_count, o.id DESC) - o.part_count AS files
+            FROM (
+                SELECT s.id, s.part_count, sum(s.part_count) OVER (
+                    PARTITION BY l.poster_id ORDER BY s.id DESC) - s.part_count AS newer
+                FROM archive_sets s LEFT JOIN LATERAL (
+                    SELECT poster_id FROM source_files WHERE set_id = s.id ORDER BY part_number LIMIT 1
+                ) l ON true WHERE {_IS_OPEN}
+            ) o ORDER BY o.newer, o.part_count, o.id DESC LIMIT {_MOST_OPEN}
+        ) turn WHERE turn.files < {_MOST_FILES})
+    ORDER BY s.id DESC FOR UPDATE OF s
 """)
 # Relies on source_files_loose and source_files_order_key.
-_FILES = text("""
+_FILES = text(f"""
     SELECT f.id, f.set_id, f.message_id, f.document_id, f.file_name, f.size, f.poster_id, f.album_id,
         f.reply_to, f.topic_id, extract(epoch FROM f.posted_at)::bigint AS date,
         (c.is_protected OR f.is_protected) AND NOT c.allow_protected AS is_protected
     FROM channels c, (
         (SELECT * FROM source_files WHERE set_id = ANY(:sets) AND NOT is_gone)
         UNION ALL
-        (SELECT * FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
-             AND NOT is_gone AND superseded_by IS NULL ORDER BY message_id DESC LIMIT :most)
+        (SELECT * FROM source_files WHERE id IN (
+            SELECT turn.id FROM (
+                SELECT id, message_id, row_number() OVER (
+                    PARTITION BY poster_id ORDER BY message_id DESC) AS newer
+                FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
+                    AND NOT is_gone AND superseded_by IS NULL
+            ) turn ORDER BY turn.newer, turn.message_id DESC LIMIT {_MOST_OPEN}))
     ) f WHERE c.id = :channel
 """)
 # Files that may take the place of a part: in no set, or in one that cannot be whole with them alone.
@@ -188,12 +207,7 @@ async def lock_channel(connection: AsyncConnection, channel_id: int) -> None:
 
 
 async def _formation(connection: AsyncConnection, channel_id: int, family: str) -> Formation:
-    values: dict[str, Any] = {
-        "channel": channel_id,
-        "family": family,
-        "most": _MOST_OPEN,
-        "protected": PROTECTED,
-    }
+    values: dict[str, Any] = {"channel": channel_id, "family": family, "protected": PROTECTED}
     locked = {row.id: row.part_count for row in await connection.execute(_LOCK_OPEN, values)}
     rows = await connection.execute(_FILES, {**values, "sets": list(locked)})
     return form([_open_file(row) for row in rows], locked)
