@@ -307,3 +307,11 @@ async def test_a7_what_was_not_read_of_a_topic_is_read_with_the_group_that_is_no
     await run()
     assert [name for name, *_ in await _files(world)] == ["archive-1.zip", "archive-2.zip"]
     await world.check_invariants()
+
+
+async def test_w2_a_page_of_the_longest_messages_of_one_letter_stops_no_source(world, run):
+    for _ in range(101):
+        await world.admin.post_text(world.sources[0], "\u3042" * 4096)
+    await world.post_archive(world.sources[0])
+    await run()
+    await world.check_invariants()
