@@ -43,10 +43,13 @@ class Unproven:
 
 # Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
 # the set back keeps a second account from reading the same headers at the same time; should this process die,
-# somebody looks again as soon as its lease is over. The try is counted before its work, which may be what
+# somebody looks again as soon as its lease is over, or later where many parts have to be read: a proof that
+# goes on must not be counted as one that never ended. The try is counted before its work, which may be what
 # ends the process.
+_PARTS_IN_HOLD = 50
 _NEXT = text(f"""
-    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second', unended = unended + 1
+    UPDATE archive_sets SET unended = unended + 1, not_before = fleet_now()
+        + :hold * greatest(1.0, part_count / {_PARTS_IN_HOLD}.0) * interval '1 second'
     WHERE id IN (
         SELECT n.id FROM archive_sets n
         JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
