@@ -191,13 +191,13 @@ async def _prove(deps: Deps, unproven: Unproven, documents: Mapping[int, Documen
                 await proofs.settle_without_spares(deps.database, unproven, fewer)
                 log.info("set.complete_without_spares", set=unproven.set_id, parts=len(fewer.parts))
                 return
-    newest_tried = await _prove_with_newer(deps, unproven, found, documents)
-    if newest_tried is None:
+    tried = await _prove_with_newer(deps, unproven, found, documents)
+    if tried is None:
         return
     if verdict.undecided and not unproven.contents_failed:
         await _wait_undecided(deps, unproven, verdict.reason)
         return
-    await proofs.settle_incomplete(deps.database, unproven, reason, newest_tried)
+    await proofs.settle_incomplete(deps.database, unproven, reason, tried)
     log.info("set.incomplete", set=unproven.set_id, name=unproven.name, reason=reason)
 
 
@@ -212,14 +212,15 @@ async def _wait_undecided(deps: Deps, unproven: Unproven, why: str) -> None:
 
 async def _prove_with_newer(
     deps: Deps, unproven: Unproven, found: ArchiveSet, documents: Mapping[int, Document]
-) -> int | None:
-    """Try parts that were posted again; None if the set is whole with some, else the newest of those."""
+) -> list[int] | None:
+    """Try parts that were posted again; None if the set is whole with some, else the documents of all."""
     beside = {part.message_id: part for part in await files_beside(deps.database, unproven)}
     replaced = await replaced_by(deps.database, unproven)
     ways = with_newer(found, [_posted(part) for part in beside.values()], replaced)
     wanted = {part.message_id for way in ways for part in way.parts} & beside.keys()
+    tried = [part.document_id for part in beside.values()]
     if not wanted:
-        return max(beside, default=0)
+        return tried
     known = {**documents, **await _documents_of(deps, unproven.channel_id, [beside[id_] for id_ in wanted])}
     for way in ways:
         if any(part.message_id not in known for part in way.parts):
@@ -228,7 +229,7 @@ async def _prove_with_newer(
             if await settle_with_newer(deps.database, unproven, way, beside):
                 log.info("set.complete_with_newer", set=unproven.set_id, parts=len(way.parts))
             return None
-    return max(beside, default=0)
+    return tried
 
 
 async def _ask(deps: Deps, found: ArchiveSet, documents: Mapping[int, Document]) -> Completeness:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from worker.domain.clean_name import clean_file_name
@@ -78,7 +79,7 @@ async def intend(deps: Deps, claim: Claim, content_hash: bytes) -> Intent:
 
 def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]:
     files = [OriginalFile(clean_file_name(part.file_name), part.size) for part in claim.parts]
-    starts = _starts([file.size for file in files])
+    starts = list(accumulate((file.size for file in files), initial=0))
     for ordinal, part in enumerate(split_plan(files, limit).parts):
         source = claim.parts[part.file_index]
         offset = starts[part.file_index] + part.offset
@@ -95,10 +96,6 @@ def _plan(claim: Claim, content_hash: bytes, limit: int) -> Iterator[IntentPart]
             source_document=source.document_id,
         )
         yield IntentPart(ordinal, part.name, offset, part.length, secrets.randbits(63), marker.line())
-
-
-def _starts(sizes: Sequence[int]) -> list[int]:
-    return [sum(sizes[:index]) for index in range(len(sizes))]
 
 
 async def send_parts(

@@ -19,28 +19,47 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-# More open files of one name than this are no sets that anybody posts; the newest are the ones that may move.
+# More open sets, or files, of one name than this are nothing that anybody posts. Those of each poster are
+# looked at in turn, new ones first and small ones before large: nobody else's keep a late part from its set.
 _MOST_OPEN = 2_000
+_MOST_FILES = 20_000
 
 # Accounts with cursors of their own may read one channel at the same time: they form its sets in turn.
 _LOCK_CHANNEL = text("SELECT 1 FROM channels WHERE id = :channel FOR NO KEY UPDATE")
-# Relies on archive_sets_open.
-_LOCK_OPEN = text("""
-    SELECT id, part_count FROM archive_sets
-    WHERE channel_id = :channel AND family = :family AND state IN ('collecting', 'skipped')
-      AND (state = 'collecting' OR reason = :protected)
-    ORDER BY id DESC LIMIT :most FOR UPDATE
+_IS_OPEN = """s.channel_id = :channel AND s.family = :family AND s.state IN ('collecting', 'skipped')
+          AND (s.state = 'collecting' OR s.reason = :protected)"""
+# Relies on archive_sets_open and source_files_order_key.
+_LOCK_OPEN = text(f"""
+    SELECT s.id, s.part_count FROM archive_sets s
+    WHERE {_IS_OPEN} AND s.id IN (
+        SELECT turn.id FROM (
+            SELECT o.id, sum(o.part_count) OVER (
+                ORDER BY o.newer, o.part_count, o.id DESC) - o.part_count AS files
+            FROM (
+                SELECT s.id, s.part_count, sum(s.part_count) OVER (
+                    PARTITION BY l.poster_id ORDER BY s.id DESC) - s.part_count AS newer
+                FROM archive_sets s LEFT JOIN LATERAL (
+                    SELECT poster_id FROM source_files WHERE set_id = s.id ORDER BY part_number LIMIT 1
+                ) l ON true WHERE {_IS_OPEN}
+            ) o ORDER BY o.newer, o.part_count, o.id DESC LIMIT {_MOST_OPEN}
+        ) turn WHERE turn.files < {_MOST_FILES})
+    ORDER BY s.id DESC FOR UPDATE OF s
 """)
 # Relies on source_files_loose and source_files_order_key.
-_FILES = text("""
+_FILES = text(f"""
     SELECT f.id, f.set_id, f.message_id, f.document_id, f.file_name, f.size, f.poster_id, f.album_id,
         f.reply_to, f.topic_id, extract(epoch FROM f.posted_at)::bigint AS date,
         (c.is_protected OR f.is_protected) AND NOT c.allow_protected AS is_protected
     FROM channels c, (
         (SELECT * FROM source_files WHERE set_id = ANY(:sets) AND NOT is_gone)
         UNION ALL
-        (SELECT * FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
-             AND NOT is_gone AND superseded_by IS NULL ORDER BY message_id DESC LIMIT :most)
+        (SELECT * FROM source_files WHERE id IN (
+            SELECT turn.id FROM (
+                SELECT id, message_id, row_number() OVER (
+                    PARTITION BY poster_id ORDER BY message_id DESC) AS newer
+                FROM source_files WHERE channel_id = :channel AND family = :family AND set_id IS NULL
+                    AND NOT is_gone AND superseded_by IS NULL
+            ) turn ORDER BY turn.newer, turn.message_id DESC LIMIT {_MOST_OPEN}))
     ) f WHERE c.id = :channel
 """)
 # Files that may take the place of a part: in no set, or in one that cannot be whole with them alone.
@@ -52,6 +71,25 @@ NEWER = """
     WHERE d.channel_id = :channel AND d.family = :family AND d.state = 'collecting' AND NOT d.to_prove
         AND NOT i.is_gone
 """
+# Of the files of one name in one place so many of the newest may take it: as many as are ever tried, and what
+# the set itself has among them.
+_MOST_COPIES = 8
+# SQL: those files, each document once.
+LATEST = f"""
+    SELECT * FROM (
+        SELECT d.*, row_number() OVER (
+            PARTITION BY d.poster_id, d.topic_id, d.name ORDER BY d.message_id DESC) AS place
+        FROM (
+            SELECT DISTINCT ON (f.poster_id, f.topic_id, lower(f.file_name), f.document_id)
+                f.id, f.message_id, f.document_id, f.file_name, f.size, f.set_id, f.poster_id, f.topic_id,
+                lower(f.file_name) AS name
+            FROM ({NEWER}) f
+            ORDER BY f.poster_id, f.topic_id, lower(f.file_name), f.document_id, f.message_id DESC
+        ) d
+    ) l WHERE l.place <= {_MOST_COPIES}
+"""
+# A set for which so many files were tried is asked again by a person alone.
+MOST_TRIED = 2_000
 # SQL: by message of a file that has replaced others, the first of them and how many they are. One pass over
 # the family, whatever asks: looked up file by file it would take time by the square of what is posted.
 # Relies on source_files_loose, which leaves out what has no family.
@@ -70,7 +108,7 @@ _ATTACH = text("""
 _SHAPE = """
     name = :name, format = :format, state = :state, reason = :reason, to_prove = :to_prove,
     part_count = :count, total_size = :size, lead_document_id = :lead, topic_id = :topic,
-    posted_at = to_timestamp(:posted), content_hash = NULL, found_wanting = false, newest_tried = 0,
+    posted_at = to_timestamp(:posted), content_hash = NULL, found_wanting = false, tried = '{}',
     unended = 0, undecided_since = NULL, is_unproven = false,
     attempts = 0, not_before = fleet_now(),
     updated_at = fleet_now()
@@ -105,26 +143,34 @@ _EMPTIED = text("""
 
 
 # A part posted again carries the name of the one that it is to replace. Asked for every name that is read.
-# Of the files of one name in one place, the newest speaks for all. Relies on archive_sets_wanting,
-# archive_sets_open and source_files_order_key.
+# Nobody posts more sets of one name that are not whole: the newest of those are asked, so that a file costs
+# so many proofs, not one for every set. Relies on archive_sets_wanting, archive_sets_open and
+# source_files_order_key.
+_MOST_WANTING = 20
+# Said of the row itself too: whoever claims it at this moment has it.
+_CAN_BE_ASKED = "(state = 'collecting' AND NOT to_prove OR state IN ('ready', 'failed'))"
 _ASK_AGAIN = text(f"""
-    WITH newer AS MATERIALIZED (
-        SELECT f.poster_id, f.topic_id, lower(f.file_name) AS name, f.set_id, max(f.message_id) AS newest
-        FROM ({NEWER}) f GROUP BY f.poster_id, f.topic_id, lower(f.file_name), f.set_id
-    ), replaced AS MATERIALIZED ({REPLACED})
+    WITH newer AS MATERIALIZED ({LATEST}), replaced AS MATERIALIZED ({REPLACED}), wanting AS MATERIALIZED (
+        SELECT s.id, s.tried, s.state, s.to_prove,
+            row_number() OVER (PARTITION BY l.poster_id, l.topic_id ORDER BY s.id DESC) AS place
+        FROM archive_sets s CROSS JOIN LATERAL (
+            SELECT poster_id, topic_id FROM source_files WHERE set_id = s.id ORDER BY part_number LIMIT 1) l
+        WHERE s.channel_id = :channel AND s.family = :family AND s.found_wanting AND s.state <> 'skipped'
+    )
     UPDATE archive_sets SET state = 'collecting', reason = :unchecked, to_prove = true, attempts = 0,
         not_before = fleet_now(), fence = fence + 1, updated_at = fleet_now()
-    WHERE id IN (
-        SELECT s.id FROM archive_sets s
-        WHERE s.channel_id = :channel AND s.family = :family AND s.found_wanting
-          AND (s.state = 'collecting' AND NOT s.to_prove OR s.state IN ('ready', 'failed'))
+    WHERE {_CAN_BE_ASKED} AND id IN (
+        SELECT s.id FROM wanting s
+        WHERE s.place <= {_MOST_WANTING} AND cardinality(s.tried) < {MOST_TRIED}
+          AND {_CAN_BE_ASKED}
           AND NOT EXISTS (SELECT FROM uploads u WHERE u.set_id = s.id AND u.state = 'open')
           AND EXISTS (SELECT FROM source_files o JOIN newer f
                       ON f.poster_id IS NOT DISTINCT FROM o.poster_id AND f.topic_id = o.topic_id
                          AND f.name = lower(o.file_name)
                       LEFT JOIN replaced r ON r.message_id = o.message_id
-                      WHERE o.set_id = s.id AND f.newest > s.newest_tried
-                        AND f.newest > least(o.message_id, r.first)
+                      WHERE o.set_id = s.id AND f.document_id <> ALL (s.tried)
+                        AND f.document_id <> o.document_id
+                        AND f.message_id > least(o.message_id, r.first)
                         AND f.set_id IS DISTINCT FROM s.id)
         ORDER BY s.id DESC LIMIT :most)
 """)
@@ -161,12 +207,7 @@ async def lock_channel(connection: AsyncConnection, channel_id: int) -> None:
 
 
 async def _formation(connection: AsyncConnection, channel_id: int, family: str) -> Formation:
-    values: dict[str, Any] = {
-        "channel": channel_id,
-        "family": family,
-        "most": _MOST_OPEN,
-        "protected": PROTECTED,
-    }
+    values: dict[str, Any] = {"channel": channel_id, "family": family, "protected": PROTECTED}
     locked = {row.id: row.part_count for row in await connection.execute(_LOCK_OPEN, values)}
     rows = await connection.execute(_FILES, {**values, "sets": list(locked)})
     return form([_open_file(row) for row in rows], locked)

@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from worker.domain.telegram import ChannelRef
 from worker.errors import FenceLostError
+from worker.store.ended_topics import end_topics
 from worker.store.visibility import ASKED
 
 if TYPE_CHECKING:
@@ -101,13 +102,15 @@ _AGAIN_HOURS = 6
 TO_READ = f"""((t.last_message_id < t.newest_message_id OR t.reread_at < t.reread_to)
     AND (t.unreadable IS NULL
          OR t.scanned_at NOT BETWEEN fleet_now() - interval '{_AGAIN_HOURS} hours' AND fleet_now()))"""
+# SQL: whether the cursor is of a topic that was not read while the channel ``c`` was a forum.
+_LEFT_OF_TOPIC = "(c.kind = 'supergroup' AND t.topic_id > 0 AND t.last_message_id < t.newest_message_id)"
 _OWNER = "CASE WHEN m.visible_from > 0 THEN m.account_id END"
 _READABLE = text(f"""
     SELECT c.id, c.telegram_id, p.access_hash, c.title, c.kind, m.member_since,
         CASE WHEN {ASKED} THEN m.visible_from END AS visible_from,
         coalesce(cu.last_message_id, 0) AS last, coalesce(cu.pts, 0) AS pts,
         cu.id IS NULL OR EXISTS (
-            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND {TO_READ}
+            SELECT FROM scan_cursors t WHERE t.channel_id = c.id AND ({TO_READ} OR {_LEFT_OF_TOPIC})
               AND t.account_id IS NOT DISTINCT FROM {_OWNER}) AS is_unfinished
     FROM channels c
     JOIN memberships m ON m.channel_id = c.id AND m.account_id = :account AND m.can_read
@@ -181,18 +184,22 @@ async def hold(
     """
     assert readable.visible_from is not None, "how much is seen is asked before anything is read"
     sees_all = readable.visible_from == 0
+    owner = None if sees_all else account_id
     async with database.transaction("cursors.hold") as connection:
         values = {
             "channel": readable.channel_id,
-            "owner": None if sees_all else account_id,
+            "owner": owner,
             "account": account_id,
             "top": head.top_message,
             "pts": head.pts,
             "hold": seconds,
         }
         row = (await connection.execute(_HOLD, values)).one_or_none()
-    if row is None:
-        return None
+        if row is None:
+            return None
+        reread = (row.reread_at, row.reread_to)
+        if readable.kind == "supergroup":
+            reread = await end_topics(connection, readable.channel_id, owner, row.id) or reread
     return Source(
         account_id=account_id,
         channel_id=readable.channel_id,
@@ -208,8 +215,8 @@ async def hold(
         sees_all=sees_all,
         member_since=readable.member_since,
         hold_seconds=seconds,
-        reread_at=row.reread_at,
-        reread_to=row.reread_to,
+        reread_at=reread[0],
+        reread_to=reread[1],
     )
 
 

@@ -29,7 +29,7 @@ _FILES = text("""
 """)
 _REOPEN = text("""
     UPDATE archive_sets SET state = 'collecting', reason = 'one of its files changed', to_prove = false,
-        family = :family, attempts = 0, found_wanting = false, newest_tried = 0,
+        family = :family, attempts = 0, found_wanting = false, tried = '{}',
         unended = 0, undecided_since = NULL, is_unproven = false, fence = fence + 1,
         updated_at = fleet_now()
     WHERE id = :set

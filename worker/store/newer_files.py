@@ -9,7 +9,7 @@ from sqlalchemy import text
 from worker.domain.forming import set_name
 from worker.domain.replacing import Replaced
 from worker.errors import RetryableError
-from worker.store.collecting import NEWER, REPLACED, dissolve, form_sets, lock_channel
+from worker.store.collecting import LATEST, MOST_TRIED, REPLACED, dissolve, form_sets, lock_channel
 from worker.store.sets import SourcePart
 
 if TYPE_CHECKING:
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from worker.store.database import Database
     from worker.store.proofs import Unproven
 
-_MOST = 200
+# Each document once, so that all are told of by what is written down of them.
 _OTHERS = text(f"""
-    SELECT f.id, f.message_id, f.document_id, f.file_name, f.size FROM ({NEWER}) f
-    WHERE f.set_id IS DISTINCT FROM :set AND EXISTS (
-        SELECT FROM source_files o WHERE o.set_id = :set AND o.poster_id IS NOT DISTINCT FROM f.poster_id
-            AND o.topic_id = f.topic_id)
-    ORDER BY f.message_id DESC LIMIT :most
+    WITH latest AS MATERIALIZED ({LATEST}), own AS MATERIALIZED (
+        SELECT DISTINCT poster_id, topic_id FROM source_files WHERE set_id = :set
+    ), names AS MATERIALIZED (SELECT DISTINCT lower(file_name) AS name FROM source_files WHERE set_id = :set)
+    SELECT d.id, d.message_id, d.document_id, d.file_name, d.size FROM (
+        SELECT DISTINCT ON (f.document_id) f.*, f.name IN (SELECT name FROM names) AS is_named
+        FROM latest f JOIN own o ON o.poster_id IS NOT DISTINCT FROM f.poster_id AND o.topic_id = f.topic_id
+        WHERE f.set_id IS DISTINCT FROM :set
+        ORDER BY f.document_id, is_named DESC, f.message_id DESC
+    ) d ORDER BY d.is_named DESC, d.message_id DESC LIMIT {MOST_TRIED}
 """)
 _REPLACED = text(f"""
     SELECT r.message_id, r.first, r.had FROM ({REPLACED}) r
@@ -33,7 +37,7 @@ _REPLACED = text(f"""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = 'ready', reason = NULL, to_prove = false, found_wanting = false,
-        newest_tried = 0, unended = 0, undecided_since = NULL, is_unproven = false, name = :name,
+        tried = '{}', unended = 0, undecided_since = NULL, is_unproven = false, name = :name,
         part_count = :count, total_size = :size, lead_document_id = :lead,
         content_hash = NULL, attempts = 0, not_before = fleet_now(), fence = fence + 1,
         updated_at = fleet_now()
@@ -76,7 +80,6 @@ async def files_beside(database: Database, unproven: Unproven) -> list[SourcePar
             "channel": unproven.channel_id,
             "family": unproven.family,
             "set": unproven.set_id,
-            "most": _MOST,
         }
         return [SourcePart(*row) for row in await connection.execute(_OTHERS, values)]
 

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from worker.store.cursors import Source
     from worker.store.database import Database
 
-# Photos of one posting stand close to its files; so many messages away from them nobody looks.
+# Photos of one posting stand close to its files; so many messages away from them nobody looks. Parts may lie
+# years apart, as when one answers another: what lies between them is not looked at, nor endless answers.
 _NEAR = 200
+_MOST_PARTS = 20
+_MOST_PHOTOS = 2_000
 
 _KEEP = text("""
     INSERT INTO source_photos (channel_id, message_id, topic_id, poster_id, album_id, reply_to, caption,
@@ -28,15 +31,18 @@ _KEEP = text("""
     ON CONFLICT (channel_id, message_id) DO UPDATE SET caption = excluded.caption
 """)
 # Relies on the primary key for what is near and on source_photos_replies for the rest.
-_CANDIDATES = text("""
+_CANDIDATES = text(f"""
     SELECT message_id, CAST(extract(epoch FROM posted_at) AS bigint), poster_id, album_id, reply_to, topic_id,
         caption
-    FROM source_photos WHERE channel_id = :channel AND message_id BETWEEN :first AND :last
-    UNION
-    SELECT message_id, CAST(extract(epoch FROM posted_at) AS bigint), poster_id, album_id, reply_to, topic_id,
-        caption
-    FROM source_photos WHERE channel_id = :channel
-        AND (reply_to = ANY(CAST(:parts AS integer[])) OR message_id = ANY(CAST(:answered AS integer[])))
+    FROM source_photos WHERE channel_id = :channel AND message_id IN (
+        (SELECT near.message_id FROM unnest(CAST(:places AS integer[])) AS part (id) JOIN source_photos near
+            ON near.channel_id = :channel AND near.message_id BETWEEN part.id - {_NEAR} AND part.id + {_NEAR})
+        UNION
+        (SELECT message_id FROM source_photos
+         WHERE channel_id = :channel AND reply_to = ANY(CAST(:parts AS integer[]))
+         ORDER BY message_id LIMIT {_MOST_PHOTOS})
+        UNION
+        SELECT unnest(CAST(:answered AS integer[])))
 """)
 
 
@@ -66,8 +72,7 @@ async def photos_near(database: Database, channel_id: int, found: ArchiveSet) ->
     ids = [part.message_id for part in found.parts]
     values = {
         "channel": channel_id,
-        "first": min(ids) - _NEAR,
-        "last": max(ids) + _NEAR,
+        "places": [*ids[:_MOST_PARTS], *ids[_MOST_PARTS:][-_MOST_PARTS:]],
         "parts": ids,
         "answered": [part.reply_to for part in found.parts if part.reply_to is not None],
     }

@@ -42,6 +42,8 @@ class SetUnderWay:
     idle: float
 
 
+# Progress is looked up by name, and an index has no room for any name that people post.
+_LONGEST_NAME = 200
 # A new step, and a set that went back to an earlier byte, start the measurement of speed anew.
 _WRITE = text("""
     WITH ended AS (
@@ -62,29 +64,31 @@ _WRITE = text("""
 """)
 # The claim says that a set is under way: a row that a dead worker left shows nothing. Relies on
 # archive_sets_claims.
-_UNDER_WAY = text("""
+_UNDER_WAY = text(f"""
     SELECT s.id, s.claimed_by, s.name, c.title, coalesce(p.step, ''), coalesce(p.done_bytes, 0),
            coalesce(p.total_bytes, s.total_size), coalesce(p.done_bytes - p.started_bytes, 0),
            CAST(extract(epoch FROM fleet_now() - coalesce(p.started_at, s.claimed_at)) AS double precision),
            CAST(extract(epoch FROM fleet_now() - coalesce(p.updated_at, s.claimed_at)) AS double precision)
     FROM archive_sets s JOIN channels c ON c.id = s.channel_id
     LEFT JOIN account_progress p
-        ON p.account_id = s.claimed_by AND p.set_name = s.name AND p.updated_at >= s.claimed_at
+        ON p.account_id = s.claimed_by AND p.set_name = left(s.name, {_LONGEST_NAME})
+        AND p.updated_at >= s.claimed_at
     WHERE s.state = 'claimed' ORDER BY s.claimed_by, s.claimed_at LIMIT :limit
 """)
 
 
 async def write_progress(database: Database, account_id: int, steps: Sequence[StepProgress]) -> None:
     """Replace what this account was doing by what it does now."""
+    by_name = {each.set_name[:_LONGEST_NAME]: each for each in steps}
     async with database.transaction("progress.write") as connection:
         await connection.execute(
             _WRITE,
             {
                 "account": account_id,
-                "names": [each.set_name for each in steps],
-                "steps": [each.step for each in steps],
-                "done": [each.done for each in steps],
-                "totals": [each.total for each in steps],
+                "names": list(by_name),
+                "steps": [each.step for each in by_name.values()],
+                "done": [each.done for each in by_name.values()],
+                "totals": [each.total for each in by_name.values()],
             },
         )
 

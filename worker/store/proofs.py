@@ -43,10 +43,13 @@ class Unproven:
 
 # Relies on archive_sets_to_prove. An account that does not see a message cannot tell that it is gone. Moving
 # the set back keeps a second account from reading the same headers at the same time; should this process die,
-# somebody looks again as soon as its lease is over. The try is counted before its work, which may be what
+# somebody looks again as soon as its lease is over, or later where many parts have to be read: a proof that
+# goes on must not be counted as one that never ended. The try is counted before its work, which may be what
 # ends the process.
+_PARTS_IN_HOLD = 50
 _NEXT = text(f"""
-    UPDATE archive_sets SET not_before = fleet_now() + :hold * interval '1 second', unended = unended + 1
+    UPDATE archive_sets SET unended = unended + 1, not_before = fleet_now()
+        + :hold * greatest(1.0, part_count / {_PARTS_IN_HOLD}.0) * interval '1 second'
     WHERE id IN (
         SELECT n.id FROM archive_sets n
         JOIN memberships m ON m.channel_id = n.channel_id AND m.account_id = :account AND m.can_read
@@ -71,7 +74,8 @@ _PARTS = text("""
 """)
 _SETTLE = text("""
     UPDATE archive_sets SET state = :state, reason = :reason, to_prove = :to_prove, attempts = :attempts,
-        unended = 0, found_wanting = :wanting, newest_tried = greatest(newest_tried, :tried),
+        unended = 0, found_wanting = :wanting,
+        tried = ARRAY(SELECT DISTINCT unnest(tried || CAST(:tried AS bigint[]))),
         not_before = fleet_now() + :wait * interval '1 second', updated_at = fleet_now()
     WHERE id = :set AND fence = :fence AND state = 'collecting' AND to_prove
 """)
@@ -140,15 +144,15 @@ async def settle_complete(database: Database, unproven: Unproven) -> bool:
 
 
 async def settle_incomplete(
-    database: Database, unproven: Unproven, reason: str, newest_tried: int = 0
+    database: Database, unproven: Unproven, reason: str, tried: Sequence[int] = ()
 ) -> bool:
-    """The set waits for further parts, or for parts posted again after the ``newest_tried``.
+    """The set waits for further parts, or for other files of its numbers than the documents ``tried``.
 
     What was fetched and found broken has failed: it is not told from what was merely never completed. Sets
     of its name that lack a part are asked again: they can have its files only when it is not whole with them.
     """
     state = "failed" if unproven.contents_failed else "collecting"
-    return await _settle(database, unproven, state=state, reason=reason, wanting=True, tried=newest_tried)
+    return await _settle(database, unproven, state=state, reason=reason, wanting=True, tried=tried)
 
 
 async def settle_without_spares(database: Database, unproven: Unproven, whole: ArchiveSet) -> bool:
@@ -233,7 +237,7 @@ async def _settle(
     wait: float = 0.0,
     attempts: int = 0,
     wanting: bool = False,
-    tried: int = 0,
+    tried: Sequence[int] = (),
 ) -> bool:
     is_incomplete = wanting and not to_prove
     async with database.transaction("proofs.settle") as connection:
@@ -248,7 +252,7 @@ async def _settle(
             "wait": wait,
             "attempts": attempts,
             "wanting": wanting,
-            "tried": tried,
+            "tried": list(tried),
         }
         settled = bool((await connection.execute(_SETTLE, values)).rowcount)
         if settled and is_incomplete and unproven.family is not None:

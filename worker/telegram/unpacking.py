@@ -21,8 +21,9 @@ from worker.telegram.envelope import EnvelopeError, Key, open_all
 
 # No packet of Telegram is larger, unzipped or not.
 MOST_UNZIPPED = 1 << 24
-# Text shrinks to a tenth; a small answer of one repeated line to far less.
-_MOST_RATIO, _ALWAYS_ALLOWED = 100, 1 << 20
+# Text shrinks to a tenth. But anybody may post a hundred of the longest messages of one letter each: their
+# page, of more than a mebibyte, shrinks to some kilobytes, and has to be read, or its source never is.
+_MOST_RATIO, _ALWAYS_ALLOWED = 100, 1 << 23
 _GZIP = 16 + zlib.MAX_WBITS
 # As many as the protocol allows in one container, or as future salts.
 MOST_MESSAGES = 1020

@@ -291,3 +291,27 @@ async def test_a_topic_that_cannot_be_read_any_more_holds_up_no_other_and_says_w
     assert "TOPIC_ID_INVALID" in topic["unreadable"]
     assert await world.run("status", "--json") == {"exit": 0}
     assert "Castles in Forum" in world.workers.logs[-1].read_text()
+
+
+async def test_a7_what_was_not_read_of_a_topic_is_read_with_the_group_that_is_no_forum_any_more(world, run):
+    forum, (castles, ships) = await world.open_forum("Castles", "Ships")
+    await world.post_archive(forum, topic_id=castles)
+    await world.post_archive(forum, topic_id=ships)
+    refused = await world.admin.add_rule(
+        "messages.getReplies", "error", code=400, text="TOPIC_ID_INVALID", count=0
+    )
+    await run()
+    assert await _files(world) == []
+    await world.admin.lift_rule(refused)
+    await world.admin.do("set_forum", channel_id=forum, forum=False)
+    await run()
+    assert [name for name, *_ in await _files(world)] == ["archive-1.zip", "archive-2.zip"]
+    await world.check_invariants()
+
+
+async def test_w2_a_page_of_the_longest_messages_of_one_letter_stops_no_source(world, run):
+    for _ in range(101):
+        await world.admin.post_text(world.sources[0], "\u3042" * 4096)
+    await world.post_archive(world.sources[0])
+    await run()
+    await world.check_invariants()

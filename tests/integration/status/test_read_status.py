@@ -140,3 +140,15 @@ async def test_a_pause_is_shown_with_its_name_its_end_and_who_wished_it(fleet, d
     sync = (await fleet()).sync
     assert sync.state is SyncState.PAUSED
     assert "everything" in {each.what for each in sync.pauses}
+
+
+async def test_w2_a_set_under_a_name_that_no_index_has_room_for_shows_its_progress_too(
+    fleet, database, database_url
+):
+    name = "".join(chr(0x4E00 + number) for number in range(3000))
+    await execute(database_url, f"UPDATE archive_sets SET name = '{name}.zip' WHERE name = 'Two.zip'")
+    # Another one that begins like it takes no more room, and none of its place in what is written.
+    steps = [StepProgress(f"{name}{end}", "fetch", 600, 1000) for end in ("x.zip", ".zip")]
+    await write_progress(database, 1, steps)
+    (current,) = (await fleet()).sync.current
+    assert (current.step, current.done_bytes) == ("fetch", 600)

@@ -6,8 +6,9 @@ import pytest
 from worker.domain.archive_name import recognise
 from worker.domain.archive_set import Named, PostedFile, archive_set
 from worker.domain.replacing import Replaced
+from worker.store.collecting import ask_again
 from worker.store.newer_files import files_beside, replaced_by, settle_with_newer
-from worker.store.proofs import next_to_prove
+from worker.store.proofs import next_to_prove, settle_incomplete
 
 # Two parts, and three copies of the second one that belong to no set.
 _WORLD = """
@@ -56,3 +57,17 @@ async def test_a_part_that_replaces_another_has_replaced_what_that_one_had(datab
     for message_id, replaced in [(5, Replaced(2, 1)), (4, Replaced(2, 2)), (3, Replaced(2, 3))]:
         await _take(database, raw, message_id)
         assert await replaced_by(database, await _unproven(database, raw)) == {message_id: replaced}
+
+
+async def test_a_set_for_which_all_files_beside_it_were_tried_is_not_asked_again_by_its_own_end(
+    database, raw
+):
+    one = await _unproven(database, raw)
+    tried = [part.document_id for part in await files_beside(database, one)]
+    assert sorted(tried) == [3, 4, 5]
+    await settle_incomplete(database, one, "it is not whole", tried)
+    assert await raw.fetchval("SELECT to_prove FROM archive_sets WHERE id = 1") is False
+    await raw.execute("UPDATE source_files SET document_id = 30 WHERE message_id = 3")
+    async with database.transaction("test.ask") as connection:
+        await ask_again(connection, 1, "a")
+    assert await raw.fetchval("SELECT to_prove FROM archive_sets WHERE id = 1") is True

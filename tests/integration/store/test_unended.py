@@ -67,6 +67,18 @@ async def test_w3_a_proof_that_never_ended_is_tried_alone_and_counted_before_it_
     assert await raw.fetchval("SELECT unended FROM archive_sets WHERE id = $1", alone.set_id) == 0
 
 
+async def test_w3_a_proof_that_reads_many_parts_is_not_taken_for_one_that_never_ended(
+    database, raw, advance_fleet_time
+):
+    await raw.execute("UPDATE archive_sets SET part_count = 600 WHERE name = 'a.rar'")
+    assert len(await _next(database)) == 2
+    for _ in range(5):
+        await advance_fleet_time(2)
+        assert [one.name for one in await _next(database)] == ["b.rar"]
+    await advance_fleet_time(2)
+    assert "a.rar" in [one.name for one in [*await _next(database), *await _next(database)]]
+
+
 async def test_w3_a_set_whose_workers_all_fell_silent_is_failed_and_one_of_a_worker_that_stopped_is_not(
     database, raw, advance_fleet_time
 ):

@@ -14,6 +14,7 @@ from io import BytesIO
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyrogram import raw
 from pyrogram.crypto import mtproto
 from pyrogram.raw.core import GzipPacked, Int, MsgContainer, Vector
 from pyrogram.raw.core.primitives import Bytes
@@ -72,6 +73,19 @@ def test_a_small_packet_that_unzips_to_64_mib_is_refused_before_it_has():
             read_object(data)
 
     assert peak_of(refused) < 20 * MIB
+
+
+def test_w2_a_page_of_the_longest_messages_that_anybody_may_post_is_read_however_small_it_was_zipped():
+    channel = raw.types.PeerChannel(channel_id=1)
+    messages = [
+        raw.types.Message(id=number, peer_id=channel, date=number, message="\u3042" * 4096)
+        for number in range(1, 101)
+    ]
+    page = raw.types.messages.Messages(messages=messages, topics=[], chats=[], users=[]).write()
+    zipped = gzip.compress(page)
+    assert len(page) > MIB
+    assert len(page) > 100 * len(zipped)
+    assert len(read_object(packed(zipped)).messages) == 100
 
 
 def test_many_that_are_small_enough_each_are_refused_together():

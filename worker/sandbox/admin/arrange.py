@@ -115,6 +115,11 @@ async def hide_history(sandbox: Sandbox, channel_id: int, hidden: bool) -> None:
 
 
 @command
+async def set_forum(sandbox: Sandbox, channel_id: int, forum: bool) -> None:
+    sandbox.ledger.channels.change(channel_id, forum=int(forum))
+
+
+@command
 async def archive_chat(sandbox: Sandbox, channel_id: int, phone: str) -> None:
     sandbox.ledger.channels.set_folder(channel_id, account_of(sandbox, phone).user_id, ARCHIVE)
 

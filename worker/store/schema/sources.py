@@ -12,7 +12,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import UUID
+from sqlalchemy.dialects.postgresql import ARRAY, UUID
 
 from worker.store.schema.base import (
     Time,
@@ -107,7 +107,7 @@ archive_sets = Table(
     Column("family", Text),
     flag("to_prove"),
     flag("found_wanting"),
-    required("newest_tried", Integer, default="0"),
+    required("tried", ARRAY(BigInteger), default="'{}'"),
     required("unended", Integer, default="0"),
     Column("undecided_since", Time),
     flag("is_unproven"),
