@@ -147,6 +147,10 @@ class SandboxAdmin:
         filled: dict[str, Any] = await self.do("fill_channel", channel_id=channel_id, count=count, **options)
         return filled
 
+    async def set_forum(self, channel_id: int, forum: bool) -> None:
+        """Make a group a forum, or a forum a group."""
+        await self.do("set_forum", channel_id=channel_id, forum=forum)
+
     async def create_topic(self, channel_id: int, title: str) -> dict[str, Any]:
         """Return ``{"topic_id": …}``."""
         made: dict[str, Any] = await self.do("create_topic", channel_id=channel_id, title=title)

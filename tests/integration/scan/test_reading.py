@@ -303,7 +303,7 @@ async def test_a7_what_was_not_read_of_a_topic_is_read_with_the_group_that_is_no
     await run()
     assert await _files(world) == []
     await world.admin.lift_rule(refused)
-    await world.admin.do("set_forum", channel_id=forum, forum=False)
+    await world.admin.set_forum(forum, False)
     await run()
     assert [name for name, *_ in await _files(world)] == ["archive-1.zip", "archive-2.zip"]
     await world.check_invariants()
