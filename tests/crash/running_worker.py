@@ -16,16 +16,14 @@ BOTH_LEASED = "SELECT count(*) = 2 FROM runs WHERE ended_at IS NULL"
 
 
 @contextlib.asynccontextmanager
-async def running_worker(world: World) -> AsyncIterator[int]:
-    """A worker that has both accounts, killed at the end."""
-    world.calm = False
+async def running_worker(world: World, *, killed: bool = False) -> AsyncIterator[int]:
+    """A worker that has both accounts, told to stop at the end, or killed."""
     pid = world.workers.start("run", env=world.env(WORKER_FLEET__CYCLE_SECS="60"))
-    try:
-        await world.until(BOTH_LEASED)
-        yield pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        await asyncio.to_thread(world.workers.wait, pid)
+    await world.until(BOTH_LEASED)
+    yield pid
+    os.kill(pid, signal.SIGKILL if killed else signal.SIGTERM)
+    ended = await asyncio.to_thread(world.workers.wait, pid)
+    assert ended == ({"signal": 9} if killed else {"exit": 0}), world.workers.logs[-1].read_text()
 
 
 def _resting(log: Path) -> set[int]:

@@ -72,7 +72,7 @@ async def test_a_worker_that_was_killed_is_not_asked_and_the_wait_for_its_lease_
     out = tmp_path / "out"
     # Longer than a busy machine takes to start the command.
     world.settings["WORKER_LEASE__LEASE_SECS"] = "30"
-    async with running_worker(world):
+    async with running_worker(world, killed=True):
         pass
     assert await world.run("fetch", "1", "-o", str(out), "--json") == {"exit": 0}, _log(world)
     assert (out / "Big Kit.zip").read_bytes() == original
