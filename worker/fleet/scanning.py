@@ -17,7 +17,7 @@ from worker.flow.gap import Gap
 from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
-from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
+from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far, require_all_seen
 from worker.store import channels, cursors
 from worker.store.accounts import save_me
 from worker.store.memberships import lost_reading
@@ -170,6 +170,9 @@ async def _read(process: Process, deps: Deps, readable: Readable, source: Source
         if not goes_on:
             return
     if readable.is_forum:
+        if not parts and source.sees_all and head.top_message > source.last_message_id:
+            # Something came up and no topic has moved: it was deleted, or is hidden from this account by now.
+            await require_all_seen(deps, source)
         await cursors.finish(deps.database, source, head.top_message)
 
 
