@@ -65,10 +65,9 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
         sources = await _ask_about(deps, [source for source in sources if is_outdated(deps, source)])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
     for source in sources:
-        head = heads.get(source.ref.telegram_id)
-        if head is None:
+        if source.ref.telegram_id not in heads:
             await _lose(deps, source, "it is not among the account's chats")
-        elif source.has_moved(head):
+        elif (head := heads[source.ref.telegram_id]) is not None and source.has_moved(head):
             async with between_channels:
                 all_read &= await _scan_source(process, deps, source, head)
             await _prove_all(process, deps, found)
