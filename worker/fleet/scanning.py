@@ -17,7 +17,7 @@ from worker.flow.gap import Gap
 from worker.log import at_work, get_logger
 from worker.pipeline.prove import prove_some
 from worker.pipeline.scan import follow_changes, scan_page, verify_by_search
-from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far
+from worker.pipeline.sight import SightChangedError, is_outdated, look_how_far, require_all_seen
 from worker.store import channels, cursors
 from worker.store.accounts import save_me
 from worker.store.memberships import lost_reading
@@ -65,10 +65,9 @@ async def _scan_all(process: Process, deps: Deps, found: Callable[[], None]) -> 
         sources = await _ask_about(deps, [source for source in sources if is_outdated(deps, source)])
     between_channels = Gap(_delay(deps, deps.settings.rate_limits.inter_job_delay_ms), deps.clock)
     for source in sources:
-        head = heads.get(source.ref.telegram_id)
-        if head is None:
+        if source.ref.telegram_id not in heads:
             await _lose(deps, source, "it is not among the account's chats")
-        elif source.has_moved(head):
+        elif (head := heads[source.ref.telegram_id]) is not None and source.has_moved(head):
             async with between_channels:
                 all_read &= await _scan_source(process, deps, source, head)
             await _prove_all(process, deps, found)
@@ -170,6 +169,9 @@ async def _read(process: Process, deps: Deps, readable: Readable, source: Source
         if not goes_on:
             return
     if readable.is_forum:
+        if not parts and source.sees_all and head.top_message > source.last_message_id:
+            # Something came up and no topic has moved: it was deleted, or is hidden from this account by now.
+            await require_all_seen(deps, source)
         await cursors.finish(deps.database, source, head.top_message)
 
 

@@ -12,6 +12,7 @@ from worker.domain.marker import Marker
 from worker.domain.split_plan import OriginalFile, split_plan
 from worker.domain.telegram import Document
 from worker.errors import (
+    NoAccessError,
     NotBeforeError,
     OutcomeUnknownError,
     PartMissingError,
@@ -195,7 +196,7 @@ async def _post(
     posting = Posting(channel, file, marking.caption(part.caption, document_id), begin)
     try:
         return await post(deps.outbox, deps.transport, deps.account.id, posting, part.random_id)
-    except (NotBeforeError, PartMissingError, RefusedError):
+    except (NoAccessError, NotBeforeError, PartMissingError, RefusedError):
         # Told to wait, or refused, so this attempt made no message: were the account's limit to change, this
         # part may be cut anew. An attempt before it may have made one.
         if attempts == [True]:

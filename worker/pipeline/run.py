@@ -92,6 +92,7 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         known = await deduplicate(deps, claim.set_id, claim.content_hash)
         if not isinstance(known, Cleared):
             return await _leave(deps, claim, known)
+    _require_all_parts(claim)
     fetched = await _fetch(deps, claim, on_fetched)
     on_fetched()
     await digest(deps, claim, fetched.content_hash, [part.sha256 for part in fetched.parts])
@@ -112,6 +113,12 @@ async def _work(deps: Deps, claim: Claim, on_fetched: Callable[[], None]) -> str
         package_id = await _publish(deps, claim, fetched, turn.release)
     await index_fetched(deps, package_id, fetched)
     return "published"
+
+
+def _require_all_parts(claim: Claim) -> None:
+    """Stop if a file has left the set since it was settled: what is left could pass for all of it."""
+    if sum(part.size for part in claim.parts) != claim.total_size:
+        raise SourceGoneError(f"some of the messages of {claim.name} are gone", remedy="post it again")
 
 
 async def _fetch(deps: Deps, claim: Claim, nearly_done: Callable[[], None]) -> Fetched:

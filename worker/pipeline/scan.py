@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from worker.domain.telegram import Message
 from worker.log import get_logger
-from worker.pipeline.sight import require_same_sight
+from worker.pipeline.sight import require_all_seen, require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
@@ -19,6 +19,8 @@ from worker.store.source_files import Kept, absent_files, forget_files
 from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from worker.pipeline.deps import Deps
     from worker.store.cursors import Source
 
@@ -32,6 +34,10 @@ async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> So
     """
     page = await _page(deps, source)
     await require_same_sight(deps, source)
+    if source.sees_all and source.can_hide:
+        read_to = source.position if is_again else source.last_message_id
+        await _require_nothing_hidden(deps, source, page, read_to)
+    page = [item for item in page if _id_of(item) > source.position]
     if not page:
         return source.at_end()
     messages = [_in_topic(item, source.topic_id) for item in page if isinstance(item, Message)]
@@ -62,9 +68,42 @@ async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> So
 
 
 async def _page(deps: Deps, source: Source) -> list[Message | int]:
+    """What comes next, with the message that was read last: while that shows, nothing above it is hidden."""
+    page = await _page_after(deps, source, max(0, source.position - 1))
+    if page and _id_of(page[-1]) <= source.position:
+        # Only an answer to the question for more tells the end from a server that repeats itself.
+        return await _page_after(deps, source, source.position)
+    return page
+
+
+async def _page_after(deps: Deps, source: Source, message_id: int) -> list[Message | int]:
     if source.topic_id:
-        return await topic_page_after(deps.gateway, source.ref, source.topic_id, source.position)
-    return await deps.gateway.page_after(source.ref, source.position)
+        return await topic_page_after(deps.gateway, source.ref, source.topic_id, message_id)
+    return await deps.gateway.page_after(source.ref, message_id)
+
+
+async def _require_nothing_hidden(
+    deps: Deps, source: Source, page: Sequence[Message | int], read_to: int
+) -> None:
+    """Stop if messages that the page lacks are only hidden: a group's history can be cleared for one member.
+
+    That hides everything below some message, and changes nothing else. Telegram is asked, at the price of a
+    call, only where the page would have files forgotten, or unread messages passed over, below its first.
+    New topics begin like that by nature: in a forum it is asked for their sake once in each reading.
+    """
+    first = _id_of(page[0]) if page else None
+    if first is not None:
+        is_passing = first > read_to + 1 and not (source.topic_id and source.asked)
+        if first <= source.position + 1 or not (is_passing or await _has_files_below(deps, source, first)):
+            return
+    await require_all_seen(deps, source)
+    source.asked.add(source.channel_id)
+
+
+async def _has_files_below(deps: Deps, source: Source, first: int) -> bool:
+    span = (source.position, first - 1)
+    async with deps.database.reading() as connection:
+        return bool(await absent_files(connection, source.channel_id, source.topic_id, span, ()))
 
 
 async def verify_by_search(deps: Deps, source: Source, above: int) -> None:

@@ -48,6 +48,13 @@ def is_outdated(deps: Deps, readable: Readable | Source | Place) -> bool:
     return None not in (told, readable.member_since) and told != readable.member_since
 
 
+async def require_all_seen(deps: Deps, source: Source) -> None:
+    """Stop, once an answer has come in, if by now a part of what the account saw is hidden from it."""
+    if first := await look_how_far(deps, source.channel_id, source.ref):
+        what = f"account {deps.account.id} sees nothing of {source.title} below message {first} any more"
+        raise SightChangedError(what)
+
+
 async def require_same_sight(deps: Deps, source: Source) -> None:
     """Stop, once an answer has come in, if it was given to a membership that nobody has asked about."""
     if is_outdated(deps, source):

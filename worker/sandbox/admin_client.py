@@ -211,6 +211,10 @@ class SandboxAdmin:
         """Whoever comes in from here on sees nothing older, or everything again."""
         await self.do("hide_history", channel_id=channel_id, hidden=hidden)
 
+    async def clear_history(self, channel_id: int, phone: str) -> None:
+        """Hide all that was posted so far from this member alone, who stays in the channel."""
+        await self.do("clear_history", channel_id=channel_id, phone=phone)
+
     async def archive_chat(self, channel_id: int, phone: str) -> None:
         """Move the chat to the archive in this account's list."""
         await self.do("archive_chat", channel_id=channel_id, phone=phone)

@@ -7,7 +7,7 @@ reads the channel, and in a forum the topics too. It says up to where every topi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -58,6 +58,8 @@ class Source:
     """A channel or topic that this account is reading: its cursor, and how far up it has to go.
 
     What lies between ``reread_at`` and ``reread_to`` is read once more: changes of it went unheard.
+    ``can_hide``: messages may be hidden from one member and not from others. ``asked`` is shared by the
+    topics of one reading: it holds the channel once Telegram was asked whether they are.
     """
 
     account_id: int
@@ -76,6 +78,8 @@ class Source:
     hold_seconds: float
     reread_at: int = 0
     reread_to: int = 0
+    can_hide: bool = False
+    asked: set[int] = field(default_factory=set, compare=False)
 
     @property
     def is_read(self) -> bool:
@@ -217,6 +221,7 @@ async def hold(
         hold_seconds=seconds,
         reread_at=reread[0],
         reread_to=reread[1],
+        can_hide=readable.kind != "channel",
     )
 
 

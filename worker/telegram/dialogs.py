@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pyrogram import raw
 
 from worker.domain.telegram import ChannelHead
-from worker.errors import NoAccessError
+from worker.errors import NoAccessError, RefusedError
+from worker.log import get_logger
 from worker.telegram.convert import to_channel
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from worker.domain.telegram import ChannelInfo, ChannelRef
     from worker.telegram.gateway import Gateway
 
+log = get_logger(__name__)
 PAGE = 100
 # Nobody is in so many chats; a server that has no end is left.
 _MOST_PAGES = 1000
@@ -78,15 +80,18 @@ def _address(peer: Any, answer: Any) -> Any:
     return known and raw.types.InputPeerChannel(channel_id=peer.channel_id, access_hash=known)
 
 
-async def read_heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead]:
-    """Where these channels stand, by Telegram id; one that the account is no longer in has no entry."""
-    heads: dict[int, ChannelHead] = {}
+async def read_heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead | None]:
+    """Where these channels stand, by Telegram id; one that the account is no longer in has no entry.
+
+    None stands for one of which Telegram does not say it.
+    """
+    heads: dict[int, ChannelHead | None] = {}
     for start in range(0, len(channels), PAGE):
         heads |= await _heads(gateway, channels[start : start + PAGE])
     return heads
 
 
-async def _heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead]:
+async def _heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, ChannelHead | None]:
     peers = [
         raw.types.InputDialogPeer(
             peer=raw.types.InputPeerChannel(channel_id=ref.telegram_id, access_hash=ref.access_hash)
@@ -95,10 +100,13 @@ async def _heads(gateway: Gateway, channels: Sequence[ChannelRef]) -> dict[int, 
     ]
     try:
         answer = await gateway.read(raw.functions.messages.GetPeerDialogs(peers=peers))
-    except NoAccessError:
+    except (NoAccessError, RefusedError) as error:
         if len(channels) == 1:
-            return {}
-        # One channel that the account was removed from must not hide the others.
+            if isinstance(error, NoAccessError):
+                return {}
+            log.warning("channel.head_not_told", channel=channels[0].telegram_id, reason=error.what)
+            return {channels[0].telegram_id: None}
+        # One channel that the account was removed from, or that is refused, must not hide the others.
         half = len(channels) // 2
         return {**await _heads(gateway, channels[:half]), **await _heads(gateway, channels[half:])}
     return {

@@ -30,14 +30,19 @@ _LONGEST_TEXT = 200
 _NO_ACCESS = (
     "CHANNEL_INVALID",
     "CHANNEL_PRIVATE",
+    "CHANNEL_PUBLIC_GROUP_NA",
     "CHAT_ADMIN_REQUIRED",
     "CHAT_FORBIDDEN",
+    "CHAT_GUEST_SEND_FORBIDDEN",
+    "CHAT_RESTRICTED",
     "CHAT_SEND_DOCS_FORBIDDEN",
     "CHAT_SEND_MEDIA_FORBIDDEN",
     "CHAT_WRITE_FORBIDDEN",
     "USER_BANNED_IN_CHANNEL",
     "USER_NOT_PARTICIPANT",
 )
+# Of 403 only what speaks of the chat: "you may not" is said of single messages too, and of carrying them on.
+_NO_ACCESS_403 = re.compile(r"(?!CHAT_FORWARDS_)(?:CHAT|CHANNEL)_\w+|ALLOW_PAYMENT_REQUIRED(?:_\d+)?")
 _CLOSED = ("USER_DEACTIVATED", "USER_DEACTIVATED_BAN")
 _DELETES = ("channels.DeleteMessages", "messages.DeleteMessages")
 _UNKNOWN_WAIT_SECONDS = 60
@@ -77,7 +82,7 @@ def failure(method: str, code: int, text: str) -> FleetError:  # noqa: C901, PLR
         # A wait of zero would be asked again at once, and refused at once.
         seconds = max(1, int(found[1])) if found else _UNKNOWN_WAIT_SECONDS
         return NotBeforeError(what, seconds=seconds)
-    if text in _NO_ACCESS:
+    if text in _NO_ACCESS or (code == 403 and _NO_ACCESS_403.fullmatch(text)):
         return NoAccessError(what, remedy="check that the account is a member with the right to do this")
     if found := _PART_MISSING.search(text):
         return PartMissingError(what, part=int(found[1]))

@@ -236,6 +236,19 @@ async def test_a_scan_that_failed_is_repeated_soon_and_not_a_whole_cycle_later(w
         await asyncio.to_thread(world.workers.wait, pid)
 
 
+async def test_a_channel_that_telegram_refuses_to_tell_of_is_not_taken_for_left(world, run):
+    await run()
+    rule = await world.admin.add_rule(
+        "messages.getPeerDialogs", "error", code=400, text="PEER_ID_INVALID", count=0
+    )
+    await world.post_archive(world.sources[0])
+    await run()
+    assert all(row["can_read"] for row in await world.fetch("SELECT can_read FROM memberships"))
+    await world.admin.lift_rule(rule)
+    await run()
+    await world.check_invariants()
+
+
 async def test_lists_longer_than_a_page_are_read_to_their_end(world, run):
     forum, topics = await world.open_forum(*(f"Topic {number}" for number in range(130)))
     await world.post_archive(forum, topic_id=topics[0])

@@ -4,7 +4,11 @@ import json
 import os
 
 from hidden_volumes import hidden_volume
+from recovering import recover
 from worker_command import worker
+from world import PHONES
+
+ONE_ACCOUNT = ("--account", PHONES[0])
 
 
 async def test_what_can_never_be_proven_says_so_while_it_waits_and_is_published_with_a_mark(
@@ -35,3 +39,27 @@ async def test_a_set_whose_file_references_run_out_at_once_is_given_up_visibly(w
     assert "FILE_REFERENCE_INVALID" in reason
     told = await worker("status", "--json", database_url=world.database_url)
     assert any("given up" in item["why"] for item in json.loads(told.out)["sync"]["waiting"])
+
+
+async def test_a_set_that_has_lost_a_file_since_it_was_published_is_not_published_again_without_it(
+    world, run, sets, tmp_path
+):
+    world.settings |= {"WORKER_FLEET__UNPROVEN_AFTER_SECS": "0", "WORKER_FLEET__REPUBLISH_DELETED": "true"}
+    salt = os.urandom(16)
+    volumes = [hidden_volume(tmp_path / f"a.part{number}.rar", salt) for number in (1, 2, 3)]
+    posted = await world.post_files(world.sources[0], volumes)
+    await run()
+    await world.fetch("UPDATE archive_sets SET not_before = fleet_now()")
+    await run()
+    assert await sets() == {"a.rar": ("indexed", None, 3)}
+    await world.admin.delete_messages(world.sources[0], [posted[-1]])
+    await run()
+    published = [m["id"] for m in await world.admin.messages(world.destination) if m["document_id"]]
+    await world.admin.delete_messages(world.destination, published)
+    await recover(world, *ONE_ACCOUNT)
+    await run()
+    state, reason, _ = (await sets())["a.rar"]
+    assert state == "ready"
+    assert "some of the messages of a.rar are gone" in reason
+    standing = [m for m in await world.admin.messages(world.destination) if not m["deleted"]]
+    assert not any(m["document_id"] for m in standing)

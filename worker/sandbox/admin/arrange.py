@@ -115,6 +115,12 @@ async def hide_history(sandbox: Sandbox, channel_id: int, hidden: bool) -> None:
 
 
 @command
+async def clear_history(sandbox: Sandbox, channel_id: int, phone: str) -> None:
+    """For this member alone, as in its app: what was posted so far is hidden, and it stays in the channel."""
+    sandbox.ledger.channels.hide_so_far(channel_id, account_of(sandbox, phone).user_id)
+
+
+@command
 async def set_forum(sandbox: Sandbox, channel_id: int, forum: bool) -> None:
     sandbox.ledger.channels.change(channel_id, forum=int(forum))
 

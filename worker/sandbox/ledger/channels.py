@@ -92,6 +92,15 @@ class Channels:
             channel.last_id + 1 if channel.hidden_history else 0,
         )
 
+    def hide_so_far(self, channel_id: int, user_id: int) -> None:
+        """Hide from this member what was posted up to now."""
+        self._db.run(
+            "UPDATE members SET first_id = ? WHERE channel_id = ? AND user_id = ?",
+            self.need(channel_id).last_id + 1,
+            channel_id,
+            user_id,
+        )
+
     def member(self, channel_id: int, user_id: int) -> Member | None:
         row = self._db.one("SELECT * FROM members WHERE channel_id = ? AND user_id = ?", channel_id, user_id)
         return maybe(Member, row)
