@@ -148,7 +148,6 @@ class SandboxAdmin:
         return filled
 
     async def set_forum(self, channel_id: int, forum: bool) -> None:
-        """Make a group a forum, or a forum a group."""
         await self.do("set_forum", channel_id=channel_id, forum=forum)
 
     async def create_topic(self, channel_id: int, title: str) -> dict[str, Any]:
@@ -298,5 +297,4 @@ class SandboxAdmin:
 
     async def rule_hits(self) -> dict[int, int]:
         """Return how often each rule has fired."""
-        hits = await self.do("rule_hits")
-        return {int(rule_id): count for rule_id, count in hits.items()}
+        return {int(rule_id): count for rule_id, count in (await self.do("rule_hits")).items()}
