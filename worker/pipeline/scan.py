@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from worker.domain.telegram import Message
+from worker.domain.telegram import GENERAL, Message
 from worker.log import get_logger
 from worker.pipeline.sight import require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
 from worker.store.source_files import Kept, forget_absent, forget_files
-from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
+from worker.telegram.reading import changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
     from worker.pipeline.deps import Deps
