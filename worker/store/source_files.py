@@ -33,11 +33,13 @@ class Kept:
     """What keeping messages came to: files that were not known before, and sets that were not there.
 
     ``held_up`` says that some change has to be looked at again, when its set is no longer being worked on.
+    ``set_aside`` are messages that cannot be kept.
     """
 
     files: int = 0
     sets: int = 0
     held_up: bool = False
+    set_aside: tuple[int, ...] = ()
 
 
 _KNOWN = text("""
