@@ -54,6 +54,7 @@ LOSSES = (
     "db.sets.decline",
     "db.sets.give_back_unheard",
     "db.sets.hand_back",
+    "db.uploads.hand_over",
     "db.uploads.move",
     "db.uploads.replan",
     "db.uploads.rewrite",
