@@ -162,6 +162,7 @@ async def _what_strangers_do(world, record: str) -> None:
     await world.until_buried()
     await _run(world, record, kill="db.proofs.next:before:2")
     await world.fetch("UPDATE source_files SET document_id = 1 WHERE file_name = $1", swapped.name)
+    await world.fetch("UPDATE source_files SET is_gone = false WHERE is_gone")
     await world.fetch("UPDATE scan_cursors SET reread_to = last_message_id")
     await world.until_buried()
     await _run(world, record)

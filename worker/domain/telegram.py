@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+# The topic that every forum has, and that holds what was posted before it was one.
+GENERAL = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Me:

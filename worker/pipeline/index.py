@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from worker.archives.reader import SetBytes
@@ -47,6 +48,10 @@ NOT_THE_ARCHIVE = (
     MemoryError,
     *ENDS_ACCOUNTS_WORK,
 )
+
+
+# Of thousands of parts, each under other words of thousands of letters, so many tell what they are about.
+_MOST_CAPTIONS = 100
 
 
 @contextlib.asynccontextmanager
@@ -98,7 +103,7 @@ def _as_set(parts: Sequence[Part]) -> SetBytes:
 
 def _words_of(posting: ArchivePosting, photo: PostedPhoto | None) -> str:
     """An album has one caption, and it often stands under the picture."""
-    captions = [file.caption for file in posting.files]
+    captions = list(islice(dict.fromkeys(file.caption for file in posting.files), _MOST_CAPTIONS))
     if photo is not None and photo.album_id in {file.album_id for file in posting.files} - {None}:
         captions.append(photo.caption)
     return "\n".join(captions)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from worker.domain.telegram import Message
+from worker.domain.telegram import GENERAL, Message
 from worker.log import get_logger
 from worker.pipeline.sight import require_all_seen, require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
-from worker.store.source_files import Kept, absent_files, forget_files
-from worker.telegram.reading import GENERAL, changes_after, files_between, topic_page_after
+from worker.store.source_files import Kept, forget_absent, forget_files
+from worker.telegram.reading import changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,17 +44,15 @@ async def scan_page(deps: Deps, source: Source, *, is_again: bool = False) -> So
     last = page[-1]
     newest = last.message_id if isinstance(last, Message) else last
     fresh = sum(_id_of(item) > source.last_message_id for item in page)
+    if source.sees_all:
+        # Before the page: the cursor passes nothing that is still to be forgotten.
+        present = [message.message_id for message in messages if message.document is not None]
+        await forget_absent(deps.database, source, (source.position, newest), present)
     async with deps.database.transaction("scan.page") as connection:
         kept = await keep_page(connection, source, messages)
         await advance_cursor(connection, source, newest, fresh)
         if is_again:
             await note_read_again(connection, source, newest)
-        if source.sees_all:
-            present = [message.message_id for message in messages if message.document is not None]
-            span = (source.position, newest)
-            gone = await absent_files(connection, source.channel_id, source.topic_id, span, present)
-            if gone:
-                await forget_files(connection, source.channel_id, gone)
     if fresh:
         log.info(
             "scan.page",

@@ -5,12 +5,14 @@ An edit is told by an update, unless that was lost; then the file itself tells, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from worker.errors import ENDS_ACCOUNTS_WORK, FleetError
 from worker.log import get_logger
-from worker.store.channels import channel_ref
-from worker.store.source_files import keep_files
+from worker.store.channels import channel_ref, channel_titles
+from worker.store.set_aside import keep_page
+from worker.store.source_files import forget_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 # One call brings so many messages.
 _MOST_MESSAGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    channel_id: int
+    title: str
 
 
 async def note_swapped(deps: Deps, channel_id: int, parts: Sequence[SourcePart]) -> bool:
@@ -41,8 +49,12 @@ async def note_swapped(deps: Deps, channel_id: int, parts: Sequence[SourcePart])
         or (message.document.document_id, message.document.size) != known[message.message_id]
     ]
     if swapped:
+        titles = await channel_titles(deps.database, [channel_id])
+        origin = _Origin(channel_id, titles[channel_id])
         async with deps.database.transaction("source.swapped") as connection:
-            await keep_files(connection, channel_id, swapped)
+            kept = await keep_page(connection, origin, swapped)
+            # What such a message carries is not known here; what it carried is there no more.
+            await forget_files(connection, channel_id, kept.set_aside)
         log.info("source.swapped", messages=[message.message_id for message in swapped])
     return bool(swapped)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import text
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from worker.domain.archive_set import ArchiveSet
     from worker.domain.telegram import Message
-    from worker.store.cursors import Source
     from worker.store.database import Database
 
 # Photos of one posting stand close to its files; so many messages away from them nobody looks. Parts may lie
@@ -46,7 +45,21 @@ _CANDIDATES = text(f"""
 """)
 
 
-async def keep_photos(connection: AsyncConnection, source: Source, messages: Iterable[Message | int]) -> int:
+class Origin(Protocol):
+    """The channel in which messages were posted."""
+
+    @property
+    def channel_id(self) -> int:
+        """The channel's number here."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What the log calls it."""
+        ...
+
+
+async def keep_photos(connection: AsyncConnection, source: Origin, messages: Iterable[Message | int]) -> int:
     """Write down the photos of a page, inside the scan's transaction; how many there were."""
     rows = [
         {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.domain.telegram import GENERAL
 from worker.store.cursors import require_hold
 
 if TYPE_CHECKING:
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from worker.store.cursors import Source
     from worker.store.database import Database
 
-_READ_AGAIN = text("""
+# A group that became a forum unheard of has no cursor for General: the one of the group stands for it.
+_READ_AGAIN = text(f"""
     UPDATE scan_cursors SET reread_at = 0, reread_to = last_message_id
-    WHERE channel_id = :channel AND account_id IS NOT DISTINCT FROM :owner AND (topic_id > 0) = :is_forum
+    WHERE channel_id = :channel AND account_id IS NOT DISTINCT FROM :owner
+      AND ((topic_id > 0) = :is_forum OR topic_id = 0 AND NOT EXISTS (
+        SELECT FROM scan_cursors g WHERE g.channel_id = :channel
+          AND g.account_id IS NOT DISTINCT FROM :owner AND g.topic_id = {GENERAL}))
 """)
 _NOTE_READ_AGAIN = text("UPDATE scan_cursors SET reread_at = :at WHERE id = :cursor")
 

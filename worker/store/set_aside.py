@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.telegram import Message
-    from worker.store.cursors import Source
     from worker.store.database import Database
+    from worker.store.photos import Origin
 
 log = get_logger(__name__)
 _LONGEST_REASON = 300
@@ -54,7 +54,7 @@ _BY_CHANNEL = text("""
 """)
 
 
-async def keep_page(connection: AsyncConnection, source: Source, messages: Sequence[Message]) -> Kept:
+async def keep_page(connection: AsyncConnection, source: Origin, messages: Sequence[Message]) -> Kept:
     """Write down what these messages carry, inside the scan's transaction.
 
     Where that fails, each is written down by itself, and those that cannot be are set aside: one message must
@@ -70,6 +70,7 @@ async def keep_page(connection: AsyncConnection, source: Source, messages: Seque
             raise
         log.warning("scan.page_in_pieces", channel=source.title, reason=_reason(error))
     files, sets, held_up = 0, 0, False
+    aside: list[int] = []
     for message in messages:
         try:
             async with connection.begin_nested():
@@ -79,23 +80,24 @@ async def keep_page(connection: AsyncConnection, source: Source, messages: Seque
             if _is_our_trouble(error):
                 raise
             await _set_aside(connection, source, message, _reason(error))
+            aside.append(message.message_id)
             continue
         files, sets, held_up = files + kept.files, sets + kept.sets, held_up or kept.held_up
-    return Kept(files, sets, held_up=held_up)
+    return Kept(files, sets, held_up=held_up, set_aside=tuple(aside))
 
 
-async def _keep(connection: AsyncConnection, source: Source, messages: Sequence[Message]) -> Kept:
+async def _keep(connection: AsyncConnection, source: Origin, messages: Sequence[Message]) -> Kept:
     kept = await keep_files(connection, source.channel_id, messages)
     await keep_photos(connection, source, messages)
     return kept
 
 
-async def _take_back(connection: AsyncConnection, source: Source, messages: Sequence[Message]) -> None:
+async def _take_back(connection: AsyncConnection, source: Origin, messages: Sequence[Message]) -> None:
     values = {"channel": source.channel_id, "messages": [message.message_id for message in messages]}
     await connection.execute(_TAKE_BACK, values)
 
 
-async def _set_aside(connection: AsyncConnection, source: Source, message: Message, reason: str) -> None:
+async def _set_aside(connection: AsyncConnection, source: Origin, message: Message, reason: str) -> None:
     values = {"channel": source.channel_id, "message": message.message_id, "reason": reason}
     if (await connection.execute(_SET_ASIDE, values)).one_or_none() is not None:
         log.warning("message.set_aside", channel=source.title, message=message.message_id, reason=reason)

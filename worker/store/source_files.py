@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from worker.domain.forming import NO_FAMILY, family_of
 from worker.store.collecting import form_sets, lock_channel
+from worker.store.cursors import require_hold
 from worker.store.file_changes import release_files
 from worker.store.protection import apply_protection
 
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from worker.domain.telegram import Message
+    from worker.store.cursors import Source
     from worker.store.database import Database
 
 _BATCH = 500
+# As many as a page has messages: one transaction forms no more families anew than that.
+_FORGOTTEN_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,13 @@ class Kept:
     """What keeping messages came to: files that were not known before, and sets that were not there.
 
     ``held_up`` says that some change has to be looked at again, when its set is no longer being worked on.
+    ``set_aside`` are messages that cannot be kept.
     """
 
     files: int = 0
     sets: int = 0
     held_up: bool = False
+    set_aside: tuple[int, ...] = ()
 
 
 _KNOWN = text("""
@@ -62,6 +68,7 @@ _BETWEEN = text("""
     SELECT message_id FROM source_files
     WHERE channel_id = :channel AND message_id > :above AND message_id <= :up_to AND NOT is_gone
       AND (:topic = 0 OR topic_id = :topic) AND message_id <> ALL (CAST(:present AS integer[]))
+    ORDER BY message_id LIMIT :most
 """)
 # Rows that were written before names were read into families. Relies on source_files_unsorted.
 _UNSORTED = text("""
@@ -153,18 +160,31 @@ async def forget_files(connection: AsyncConnection, channel_id: int, messages: C
     return Kept(0, sets, held_up=bool(stuck))
 
 
-async def absent_files(
-    connection: AsyncConnection, channel_id: int, topic_id: int, span: tuple[int, int], present: Sequence[int]
-) -> list[int]:
-    """Messages above the first and up to the second id of ``span`` that had a file and are not there."""
+async def forget_absent(
+    database: Database, source: Source, span: tuple[int, int], present: Sequence[int]
+) -> None:
+    """Forget files of messages above the first and up to the second id of ``span`` that are not ``present``.
+
+    Between two messages any number may have stood: they are forgotten some at a time, for good.
+    """
+    above, up_to = span
     values = {
-        "channel": channel_id,
-        "topic": topic_id,
-        "above": span[0],
-        "up_to": span[1],
+        "channel": source.channel_id,
+        "topic": source.topic_id,
+        "up_to": up_to,
         "present": list(present),
+        "most": _FORGOTTEN_AT_ONCE,
     }
-    return list((await connection.execute(_BETWEEN, values)).scalars())
+    while True:
+        async with database.reading() as connection:
+            gone = (await connection.execute(_BETWEEN, {**values, "above": above})).scalars().all()
+        if not gone:
+            return
+        async with database.transaction("scan.absent") as connection:
+            await require_hold(connection, source)
+            await forget_files(connection, source.channel_id, gone)
+        # Not from the start: the files of a set that is being worked on are left where they are.
+        above = gone[-1]
 
 
 async def sort_earlier(database: Database, channel_id: int) -> int:

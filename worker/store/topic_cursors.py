@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from worker.domain.telegram import GENERAL
 from worker.store.cursors import TO_READ, require_hold, start_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,23 @@ _KEEP_TOPIC = text("""
     ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO UPDATE SET topic_title = excluded.topic_title,
         newest_message_id = greatest(cu.newest_message_id, excluded.newest_message_id),
         unreadable = CASE WHEN excluded.newest_message_id <= cu.newest_message_id THEN cu.unreadable END
+""")
+# A group that became a forum: all that was posted in it until then is in General. What the group had to read
+# once more is General's from here on, beside such a span of its own.
+_HAND_OVER = text(f"""
+    WITH of_group AS (
+        UPDATE scan_cursors cu SET reread_at = cu.reread_to FROM scan_cursors before
+        WHERE cu.id = :held AND before.id = cu.id AND cu.reread_at < cu.reread_to
+        RETURNING before.reread_at, before.reread_to, before.last_message_id
+    )
+    INSERT INTO scan_cursors AS cu (channel_id, topic_id, account_id, topic_title, last_message_id,
+        newest_message_id, reread_at, reread_to)
+    SELECT :channel, {GENERAL}, :owner, 'General', last_message_id, last_message_id, reread_at, reread_to
+    FROM of_group
+    ON CONFLICT ON CONSTRAINT scan_cursors_source_key DO UPDATE SET
+        reread_to = greatest(cu.reread_to, excluded.reread_to),
+        reread_at = CASE WHEN cu.reread_at < cu.reread_to THEN least(cu.reread_at, excluded.reread_at)
+            ELSE excluded.reread_at END
 """)
 _TOPICS = text(f"""
     SELECT id, topic_id, topic_title, last_message_id, newest_message_id, reread_at, reread_to
@@ -57,6 +75,8 @@ async def keep_topics(database: Database, forum: Source, topics: Sequence[Topic]
                 "top": topic.top_message,
             }
             await connection.execute(_KEEP_TOPIC, values)
+        values = {"channel": forum.channel_id, "owner": owner, "held": forum.held_id}
+        await connection.execute(_HAND_OVER, values)
         rows = (await connection.execute(_TOPICS, {"channel": forum.channel_id, "owner": owner})).all()
     return [
         replace(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from worker.telegram.gateway import Gateway
 
 PAGE = 100
-GENERAL = 1
 
 
 def _peer(channel: ChannelRef) -> Any:

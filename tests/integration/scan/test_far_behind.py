@@ -42,6 +42,38 @@ async def test_what_changes_after_that_is_told_again(world, run, sets):
     )
 
 
+@pytest.mark.parametrize("becomes_a_forum", ["before the gap is heard of", "while it is read again"])
+async def test_a_file_swapped_unheard_in_a_group_is_found_when_it_has_become_a_forum(
+    world, run, becomes_a_forum
+):
+    made = await world.admin.create_channel("Group", broadcast=False, members=[PHONES[0]])
+    group = made["channel_id"]
+    await world.fetch(
+        "INSERT INTO channels (telegram_id, title, kind, is_source) VALUES ($1, 'Group', 'supergroup', true)",
+        group,
+    )
+    (lonely, _), (other, _) = world.make_volumes(count=2), world.make_volumes(count=2)
+    (message,) = await world.post_files(group, [lonely])
+    (decoy,) = await world.post_files(world.destination, [other])
+    await world.admin.fill_channel(group, 130)
+    await run()
+    posted = {m["id"]: m["document_id"] for m in await world.admin.messages(world.destination)}
+    if becomes_a_forum == "while it is read again":
+        await world.admin.replace_document(group, message, posted[decoy])
+        await run()
+        await world.fetch("UPDATE source_files SET document_id = 1, file_name = $1", lonely.name)
+        await world.fetch("UPDATE scan_cursors SET reread_to = last_message_id WHERE topic_id = 0")
+    else:
+        await world.admin.fill_channel(group, 20)
+        await world.admin.replace_document(group, message, posted[decoy])
+    await world.admin.do("set_forum", channel_id=group, forum=True)
+    await run()
+    (row,) = await world.fetch("SELECT file_name, document_id FROM source_files WHERE NOT is_gone")
+    assert tuple(row) == (other.name, posted[decoy])
+    left = await world.fetch("SELECT topic_id FROM scan_cursors WHERE reread_at < reread_to")
+    assert left == []
+
+
 async def test_w4_a_file_swapped_by_an_edit_that_was_not_told_is_found(world, run, sets):
     source = world.sources[0]
     (lonely, _), (other, _) = world.make_volumes(count=2), world.make_volumes(count=2)

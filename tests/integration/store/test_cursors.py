@@ -1,5 +1,7 @@
 """Who may move a cursor, and in which order the topics of a forum are read."""
 
+from dataclasses import replace
+
 import asyncpg
 import pytest
 
@@ -68,6 +70,26 @@ async def test_after_trouble_with_a_topic_the_next_scan_begins_with_the_others(d
     await topic_cursors.read_others_first(database, castles)
     again = await topic_cursors.keep_topics(database, forum, topics)
     assert [topic.topic_id for topic in again] == [ships.topic_id, castles.topic_id]
+
+
+@pytest.mark.parametrize("topics", [[], [Topic(1, "General", 50)]])
+async def test_what_a_group_had_to_read_once_more_is_read_in_general_when_it_became_a_forum(
+    database, raw, forum, topics
+):
+    await raw.execute("UPDATE scan_cursors SET last_message_id = 40, reread_at = 10, reread_to = 40")
+    forum = replace(forum, last_message_id=40)
+    (general,) = await topic_cursors.keep_topics(database, forum, topics)
+    found = (general.topic_id, general.title, general.last_message_id, general.reread_at, general.reread_to)
+    assert found == (1, "Forum / General", 40, 10, 40)
+    assert await raw.fetchval("SELECT reread_at = reread_to FROM scan_cursors WHERE topic_id = 0")
+
+
+async def test_general_reads_both_what_it_had_to_read_once_more_and_what_the_group_had(database, raw, forum):
+    await raw.execute("UPDATE scan_cursors SET last_message_id = 40, reread_at = 10, reread_to = 40")
+    await topic_cursors.keep_topics(database, forum, [])
+    await raw.execute("UPDATE scan_cursors SET reread_at = 5, reread_to = 20 WHERE topic_id = 0")
+    (general,) = await topic_cursors.keep_topics(database, forum, [])
+    assert (general.reread_at, general.reread_to) == (5, 40)
 
 
 async def test_a_topic_that_was_refused_is_read_again_when_it_moves_and_after_some_hours(

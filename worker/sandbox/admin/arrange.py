@@ -11,7 +11,9 @@ from pyrogram import raw
 from worker.sandbox import srp
 from worker.sandbox.admin.commands import account_of, command
 from worker.sandbox.handlers.dialogs import ARCHIVE
+from worker.sandbox.handlers.forum import ICON_COLOR
 from worker.sandbox.handlers.invites import PREFIX
+from worker.sandbox.ledger.channels import GENERAL_TOPIC
 from worker.sandbox.ledger.rows import Role
 from worker.sandbox.shaping import Shape
 
@@ -122,7 +124,11 @@ async def clear_history(sandbox: Sandbox, channel_id: int, phone: str) -> None:
 
 @command
 async def set_forum(sandbox: Sandbox, channel_id: int, forum: bool) -> None:
-    sandbox.ledger.channels.change(channel_id, forum=int(forum))
+    channels = sandbox.ledger.channels
+    if forum and all(row["topic_id"] != GENERAL_TOPIC for row in channels.topics(channel_id)):
+        creator = channels.need(channel_id).creator
+        channels.add_topic(channel_id, GENERAL_TOPIC, "General", ICON_COLOR, creator)
+    channels.change(channel_id, forum=int(forum))
 
 
 @command
