@@ -15,7 +15,7 @@ from worker.pipeline.sight import require_all_seen, require_same_sight
 from worker.store.cursors import advance_cursor, note_changes
 from worker.store.rereading import note_read_again, read_again
 from worker.store.set_aside import keep_page
-from worker.store.source_files import Kept, forget_absent, forget_files
+from worker.store.source_files import Kept, forget_absent, forget_files, has_files
 from worker.telegram.reading import changes_after, files_between, topic_page_after
 
 if TYPE_CHECKING:
@@ -92,16 +92,11 @@ async def _require_nothing_hidden(
     first = _id_of(page[0]) if page else None
     if first is not None:
         is_passing = first > read_to + 1 and not (source.topic_id and source.asked)
-        if first <= source.position + 1 or not (is_passing or await _has_files_below(deps, source, first)):
+        span = (source.position, first - 1)
+        if first <= source.position + 1 or not (is_passing or await has_files(deps.database, source, span)):
             return
     await require_all_seen(deps, source)
     source.asked.add(source.channel_id)
-
-
-async def _has_files_below(deps: Deps, source: Source, first: int) -> bool:
-    span = (source.position, first - 1)
-    async with deps.database.reading() as connection:
-        return bool(await absent_files(connection, source.channel_id, source.topic_id, span, ()))
 
 
 async def verify_by_search(deps: Deps, source: Source, above: int) -> None:

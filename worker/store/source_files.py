@@ -160,6 +160,26 @@ async def forget_files(connection: AsyncConnection, channel_id: int, messages: C
     return Kept(0, sets, held_up=bool(stuck))
 
 
+async def has_files(database: Database, source: Source, span: tuple[int, int]) -> bool:
+    """Whether a file is known of a message above the first and up to the second id of ``span``."""
+    return bool(await _files_between(database, source, span, (), most=1))
+
+
+async def _files_between(
+    database: Database, source: Source, span: tuple[int, int], but: Sequence[int], *, most: int
+) -> Sequence[int]:
+    values = {
+        "channel": source.channel_id,
+        "topic": source.topic_id,
+        "above": span[0],
+        "up_to": span[1],
+        "present": list(but),
+        "most": most,
+    }
+    async with database.reading() as connection:
+        return (await connection.execute(_BETWEEN, values)).scalars().all()
+
+
 async def forget_absent(
     database: Database, source: Source, span: tuple[int, int], present: Sequence[int]
 ) -> None:
@@ -168,18 +188,7 @@ async def forget_absent(
     Between two messages any number may have stood: they are forgotten some at a time, for good.
     """
     above, up_to = span
-    values = {
-        "channel": source.channel_id,
-        "topic": source.topic_id,
-        "up_to": up_to,
-        "present": list(present),
-        "most": _FORGOTTEN_AT_ONCE,
-    }
-    while True:
-        async with database.reading() as connection:
-            gone = (await connection.execute(_BETWEEN, {**values, "above": above})).scalars().all()
-        if not gone:
-            return
+    while gone := await _files_between(database, source, (above, up_to), present, most=_FORGOTTEN_AT_ONCE):
         async with database.transaction("scan.absent") as connection:
             await require_hold(connection, source)
             await forget_files(connection, source.channel_id, gone)
