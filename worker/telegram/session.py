@@ -25,6 +25,7 @@ from worker.telegram.framing import FramingError
 from worker.telegram.parting import LastHeard, was_closed_there
 from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 from worker.telegram.tether import LOOSE, Tether
+from worker.telegram.unpacking import Unreadable
 
 if TYPE_CHECKING:
     from worker.telegram.doubts import KeyDoubts
@@ -218,6 +219,9 @@ class FleetSession(Session):
                 self.salt = answer.new_server_salt
             elif isinstance(answer, raw.types.RpcError):
                 raise failure(method, answer.error_code, answer.error_message)
+            elif isinstance(answer, Unreadable):
+                # It was applied, whatever it says.
+                raise OutcomeUnknownError(f"{method}: the answer cannot be read: {answer.reason}")
             elif not isinstance(answer, raw.types.BadMsgNotification):
                 return answer
         raise RetryableError(f"{method}: the server keeps refusing the message")
