@@ -62,10 +62,17 @@ KINDS = {
 }
 
 
+def _search_path() -> str:
+    """Where to look. An empty or relative entry would be the working folder, and anybody's programs."""
+    return ":".join(
+        each for each in f"{os.environ.get('PATH', '')}:{PLACES}".split(":") if Path(each).is_absolute()
+    )
+
+
 def find_tool() -> Tool | None:
     """The first of them that is there and unpacks RAR."""
     for name, kind in KINDS.items():
-        path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{PLACES}")
+        path = shutil.which(name, path=_search_path())
         if path is None:
             continue
         try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from worker.errors import OWN_TROUBLE, AccountUnusableError, FleetError, RetryableError, UserError
 from worker.fleet.bell import Bell
@@ -24,13 +25,15 @@ from worker.store.notifications import listen
 from worker.store.readers import Reader, readers_of_channels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from worker.clock import Clock
     from worker.fleet.lease import Lease
     from worker.fleet.process import Process
     from worker.store.accounts import Account
     from worker.store.requests import Standing
 
+R = TypeVar("R")
 log = get_logger(__name__)
 _TRIES = 5
 _AGAIN_SECONDS = 1.0
@@ -66,7 +69,8 @@ async def fulfil(
     """Have the errand done, by this account if one is named, and return its result."""
     reason = ""
     for _ in range(_TRIES):
-        readers = await readers_of_channels(process.database, wish.channels, whole=wish.whole)
+        look = partial(readers_of_channels, process.database, wish.channels, whole=wish.whole)
+        readers = await _outlasting(process.clock, look)
         able = [reader for reader in readers if account_id in (None, reader.account.id)]
         if not able:
             raise await _nobody(process, wish)
@@ -148,7 +152,8 @@ async def _connect_and_do(
 
 async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter) -> dict[str, Any]:
     """Ask the worker that runs the account, and wait for what comes back."""
-    request_id = await requests.ask(
+    ask = partial(
+        requests.ask,
         process.database,
         wish.kind,
         reader.account.id,
@@ -157,6 +162,7 @@ async def _there(process: Process, reader: Reader, wish: Wish, counter: Counter)
         secret=wish.secret,
         sealer=process.sealer,
     )
+    request_id = await _outlasting(process.clock, ask)
     counter.progress(f"asking the worker on {reader.host}", 0, 0)
     bell = Bell()
     name = requests.pipe_name(request_id)
@@ -180,8 +186,12 @@ async def _wait(process: Process, request_id: int, bell: Bell, counter: Counter)
     while True:
         rung = bell.next_ring()
         # In this order: whatever was put in before the end is found after it.
-        standing = await requests.await_request(process.database, request_id)
-        for ordinal, data in await request_pipe.take_chunks(process.database, request_id):
+        standing = await _outlasting(
+            process.clock, partial(requests.await_request, process.database, request_id)
+        )
+        # Bytes that were taken out by a commit without an answer are missed below.
+        take = partial(request_pipe.take_chunks, process.database, request_id)
+        for ordinal, data in await _outlasting(process.clock, take):
             if ordinal != expected:
                 raise _LostError("bytes were lost between the worker and this command")
             expected += 1
@@ -192,6 +202,19 @@ async def _wait(process: Process, request_id: int, bell: Bell, counter: Counter)
         if standing.state == "running":
             counter.progress(standing.step, standing.done, standing.total)
         await rung.within(_LOOK_SECONDS)
+
+
+async def _outlasting(clock: Clock, question: Callable[[], Awaitable[R]]) -> R:
+    """The database's answer. One that is away for a moment ends no command; no request outlasts more."""
+    given_up_at = clock.monotonic() + requests.AWAITED_SECONDS
+    while True:
+        try:
+            return await question()
+        except OWN_TROUBLE as error:
+            if clock.monotonic() >= given_up_at:
+                raise
+            log.info("errand.waits_for_database", reason=str(error))
+            await clock.sleep(_AGAIN_SECONDS)
 
 
 def _raise_unless_alive(standing: Standing) -> None:

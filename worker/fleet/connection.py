@@ -18,7 +18,6 @@ from worker.store.account_secrets import forget_key, keep_key
 from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
 from worker.telegram.storage import OtherKeys
-from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from worker.store.database import Database
     from worker.store.leases import Tenure
     from worker.store.sealing import Sealer
+    from worker.telegram.tether import Tether
 
 
 async def gateway_of(
@@ -56,11 +56,10 @@ async def gateway_of(
 
 
 def _tether(process: Process, lease: Lease, *, is_direct: bool) -> Tether:
-    tied = Tether(lease.require_time, lease.require, process.settings.lease.disconnect_secs)
     if not is_direct:
         # Telegram sees the proxy's address, whose connections nobody here counts.
-        return tied
-    return replace(tied, wait_to_dial=process.crowding.seconds_left, crowded=process.crowding.refused)
+        return lease.tether
+    return replace(lease.tether, wait_to_dial=process.crowding.seconds_left, crowded=process.crowding.refused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from worker.log import get_logger
 from worker.store.account_locks import AccountLocks
 from worker.store.leases import Tenure, end_tenure
 from worker.store.silence import Silence
+from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 # How soon lost locks are asked for again.
 _REGAIN_SECONDS = 0.5
+# What lies between the answers to two pings, beside the time between the pings.
+_LATE_SECONDS = 2.0
 
 
 class Lease:
@@ -46,8 +49,15 @@ class Lease:
         self._trusted_until = since + settings.lease_secs
         self._lost = ""
         self._is_over = False
+        self._may_stand_until = since
         # Ends what must not outlive the lease, before anything is waited for.
         self.on_lost: Callable[[], None] = lambda: None
+
+    @property
+    def tether(self) -> Tether:
+        """What ties the account's connections to this lease."""
+        settings = self._settings
+        return Tether(self.require_time, self.require, settings.disconnect_secs, parted=self.parted)
 
     @property
     def is_trusted(self) -> bool:
@@ -72,6 +82,20 @@ class Lease:
         self.require_time()
         if self.locks.in_doubt:
             raise WorkerTroubleError(f"the lease of account {self._account_id} is in doubt")
+
+    def parted(self, silent: float) -> None:
+        """A connection of the account was closed, on which nothing had been heard for so long.
+
+        Where the network swallows every packet it swallowed our goodbye too: Telegram keeps such a connection
+        until it has heard nothing for ``disconnect_secs``.
+        """
+        if silent > self._settings.disconnect_secs / 3 + _LATE_SECONDS:
+            self._may_stand_until = self._clock.monotonic() + self._settings.disconnect_secs
+
+    @property
+    def may_be_connected(self) -> bool:
+        """Whether Telegram may still keep a connection that was closed here."""
+        return self._clock.monotonic() < self._may_stand_until
 
     async def confirmed(self) -> None:
         """Wait until something visible may be written."""
@@ -204,7 +228,11 @@ async def lease_account(
 
 async def _end(database: Database, lease: Lease, tenure: Tenure) -> None:
     """Every connection of the account was closed inside the block: say so, if it can be said."""
-    if lease.is_trusted:
+    if lease.may_be_connected:
+        log.warning(
+            "lease.end_not_recorded", account=tenure.account_id, reason="Telegram did not hear its end"
+        )
+    elif lease.is_trusted:
         try:
             await end_tenure(database, tenure)
         except FleetError as error:

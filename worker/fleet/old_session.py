@@ -10,7 +10,6 @@ from worker.store import accounts, pending_logins
 from worker.store.accounts import StoredSession
 from worker.telegram.authorising import log_out
 from worker.telegram.gateway import Gateway
-from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from worker.fleet.lease import Lease
@@ -50,7 +49,7 @@ async def end_old_session(login: Login, account: Account, lease: Lease, old: Sto
         deadline=login.deadline,
         dc_id=old.dc_id,
         auth_key=old.auth_key,
-        tether=Tether(lease.require_time, lease.require, login.lease_settings.disconnect_secs),
+        tether=lease.tether,
     )
     lease.on_lost = gateway.abort
     try:

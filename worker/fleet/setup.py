@@ -37,7 +37,6 @@ from worker.store.pending_logins import PendingLogin
 from worker.telegram.authorising import check_password, is_logged_in, request_code, sign_in
 from worker.telegram.failures import KeyDeniedError
 from worker.telegram.gateway import Gateway
-from worker.telegram.tether import Tether
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -179,7 +178,7 @@ async def _go_on(
         deadline=login.deadline,
         dc_id=pending.dc_id if pending else None,
         auth_key=pending.auth_key if pending else None,
-        tether=Tether(lease.require_time, lease.require, login.lease_settings.disconnect_secs),
+        tether=lease.tether,
     )
     lease.on_lost = gateway.abort
     async with _connected(gateway):

@@ -5,7 +5,7 @@ process's own floods; a part may start if no block stands against it and that kn
 database away the knowledge ages, and parts wait until it is fresh again. ``FileParts`` counts the parts of
 one file: counts are collected and written with the next flush, and the file becomes one line of the record
 when it ends. A Premium wait delays only the part that was refused; ``narrow`` tells the transfer to have
-fewer parts under way.
+fewer parts under way. A wait beyond ``patience``, of any kind, ends the transfer with ``NotBeforeError``.
 """
 
 from __future__ import annotations
@@ -157,6 +157,8 @@ class FileParts:
         verdict = await self._governor.flooded(self._call, flood)
         if flood.kind is FloodKind.PREMIUM:
             self._narrow()
+            if verdict.seconds > self._patience:
+                raise NotBeforeError(f"{self._call.method} has to wait", seconds=verdict.seconds) from error
             await self._clock.sleep(verdict.seconds)
             return
         self._blocks.block(self._call.account, self._call.method, verdict.seconds)

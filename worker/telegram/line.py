@@ -20,6 +20,7 @@ from worker.telegram.envelope import INNER, OUTER, EnvelopeError
 from worker.telegram.failures import failure
 from worker.telegram.framing import FramingError, QuickAcks, checked_length
 from worker.telegram.part_calls import tl_bytes
+from worker.telegram.parting import LastHeard
 from worker.telegram.unpacking import MOST_MESSAGES, MalformedError, unzipped
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Line:
         self.is_greeted = False
         self.under_way: dict[int, Request] = {}
         self.moved_at = self.used_at = now
+        self.last_heard = LastHeard()
         # The very first message says when the server is to hang up: a process may be stopped at any moment.
         self._pinged_at = -math.inf
         self._ping_seconds = route.tether.disconnect_after / 3
@@ -186,6 +188,7 @@ class Line:
 
     def _read_into(self, buffer: memoryview, length: int) -> bool:
         received = self.connection.recv_into(buffer[self._filled : length])
+        self.last_heard.heard()
         if received == 0:
             raise LineLostError("the connection was closed")
         self._filled += received

@@ -15,12 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from worker.errors import (
-    AccountUnusableError,
-    FleetError,
-    LeaseLostError,
-    RetryableError,
-)
+from worker.errors import AccountUnusableError, FleetError, LeaseLostError, RetryableError
 from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError, open_all, seal_all
 from worker.telegram.failures import in_words
@@ -87,6 +82,7 @@ class Porter:
         self._end = error
         for route in self._routes:
             for line in list(route.lines):
+                line.last_heard.end(route.tether)
                 with contextlib.suppress(OSError):
                     line.connection.shutdown(socket.SHUT_RDWR)
         self.wake()
@@ -184,6 +180,7 @@ class Porter:
             if failed:
                 raise OSError(failed, "no connection")
             line.is_connected = True
+            line.last_heard.begin()
         with contextlib.suppress(BlockingIOError):
             line.flush(now)
         self._watch(line)
@@ -278,6 +275,7 @@ class Porter:
             return
         route.lines.remove(line)
         self._selector.unregister(line.connection)
+        line.last_heard.end(route.tether)
         line.connection.close()
         told = route.loss(error)
         self._answered += [(request, None, told) for request in line.under_way.values()]

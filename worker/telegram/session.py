@@ -22,8 +22,10 @@ from worker.log import get_logger
 from worker.telegram.envelope import EnvelopeError
 from worker.telegram.failures import failure, library_failure
 from worker.telegram.framing import FramingError
+from worker.telegram.parting import LastHeard, was_closed_there
 from worker.telegram.streak import LOOK_AT_THE_WAY, TOO_MANY_CONNECTIONS
 from worker.telegram.tether import LOOSE, Tether
+from worker.telegram.unpacking import Unreadable
 
 if TYPE_CHECKING:
     from worker.telegram.doubts import KeyDoubts
@@ -34,6 +36,8 @@ log = get_logger(__name__)
 _CORRECTIONS = 3
 # A call that has not left by then has certainly not been applied; shorter than any call's deadline.
 _START_SECONDS = 4.0
+# An answer to a goodbye that takes longer is none.
+_GOODBYE_SECONDS = 2.0
 # Packets that are opened or acted on at a time; the rest waits in the socket.
 _PACKETS_AT_ONCE = 16
 # A packet of four bytes is an error of the transport itself.
@@ -56,6 +60,7 @@ class FleetSession(Session):
         self._doubts, self._streak = doubts, streak
         self._room = asyncio.Semaphore(_PACKETS_AT_ONCE)
         self._reconnecting: asyncio.Task[None] | None = None
+        self._last_heard = LastHeard()
 
     def tie(self, tether: Tether) -> None:
         """Let the server close this session's connection soon after it hears nothing more of us."""
@@ -120,6 +125,7 @@ class FleetSession(Session):
 
     async def recv_worker(self) -> None:
         """Take in packets, as many at a time as there is room for, until the connection is lost."""
+        self._last_heard.begin()
         while True:
             try:
                 packet = await self.connection.recv()
@@ -127,8 +133,11 @@ class FleetSession(Session):
                 self._lose(str(error))
                 return
             if packet is None:
+                if not was_closed_there(self.connection.protocol):
+                    self._last_heard.is_dead()
                 self._lose("it was closed, or nothing came for too long")
                 return
+            self._last_heard.heard()
             if len(packet) == _TRANSPORT_ERROR:
                 self._refused(int.from_bytes(packet, "little", signed=True))
                 return
@@ -162,6 +171,7 @@ class FleetSession(Session):
 
     def _lose(self, reason: str) -> None:
         """This connection is of no use any more. Make another, unless that is under way."""
+        self._last_heard.end(self.tether)
         if self.state in (SessionState.STARTING, SessionState.STARTED):
             self._streak.lost(reason)
             log.info("connection.lost", dc=self.dc_id, reason=reason)
@@ -183,6 +193,7 @@ class FleetSession(Session):
 
     def abort(self) -> None:
         """Cut the connection now, and stay away."""
+        self._last_heard.end(self.tether)
         self._must_stay_stopped = True
         writer = self.connection.protocol.writer if self.connection and self.connection.protocol else None
         if writer is not None:
@@ -208,6 +219,9 @@ class FleetSession(Session):
                 self.salt = answer.new_server_salt
             elif isinstance(answer, raw.types.RpcError):
                 raise failure(method, answer.error_code, answer.error_message)
+            elif isinstance(answer, Unreadable):
+                # It was applied, whatever it says.
+                raise OutcomeUnknownError(f"{method}: the answer cannot be read: {answer.reason}")
             elif not isinstance(answer, raw.types.BadMsgNotification):
                 return answer
         raise RetryableError(f"{method}: the server keeps refusing the message")
@@ -258,7 +272,18 @@ class FleetSession(Session):
             # The library waits by ``wait_for``, which before Python 3.12 drops one that comes at its end.
             raise asyncio.CancelledError
 
+    async def stop(self) -> None:
+        """Close the connection, after a last question: without an answer it may stand at the other end."""
+        if self.is_started.is_set() and not self._must_stay_stopped:
+            try:
+                async with asyncio.timeout(_GOODBYE_SECONDS):
+                    await self.send(raw.functions.Ping(ping_id=0), timeout=_GOODBYE_SECONDS)
+            except (OSError, RPCError):
+                self._last_heard.is_dead()
+        await super().stop()
+
     async def _stop(self) -> None:
+        self._last_heard.end(self.tether)
         await super()._stop()
         self._wake_callers()
 

@@ -16,6 +16,10 @@ def _nothing() -> None:
     """Nobody holds these connections back."""
 
 
+def _unheard(_: float) -> None:
+    """Nobody waits until these connections are gone."""
+
+
 def _no_time() -> float:
     """Another connection may be opened at any time."""
     return 0.0
@@ -27,7 +31,8 @@ class Tether:
 
     ``disconnect_after`` is how many seconds Telegram keeps a connection on which it hears nothing: a process
     that was stopped cannot close its own. ``wait_to_dial`` says for how many seconds no other connection may
-    be opened, and ``crowded`` is told when the server has had enough of them; both from any thread.
+    be opened, and ``crowded`` is told when the server has had enough of them; both from any thread. So is
+    ``parted``, of each connection that is closed: for how many seconds nothing had been heard on it.
     """
 
     may_send: Callable[[], None] = _nothing
@@ -35,6 +40,7 @@ class Tether:
     disconnect_after: int = 25
     wait_to_dial: Callable[[], float] = _no_time
     crowded: Callable[[], None] = _nothing
+    parted: Callable[[float], None] = _unheard
 
 
 LOOSE = Tether()

@@ -3,21 +3,28 @@
 The library's readers check nothing: a count of two thousand million makes as many objects, and a few
 kilobytes unzip to gigabytes. ``install`` puts bounded readers in the place of those that count or unzip, and
 has the envelope proven before a byte of its content is read. What does not hold is ``MalformedError``.
+
+A message that holds an object of another schema is ``Unreadable``, and costs its own call alone.
 """
 
 from __future__ import annotations
 
 import threading
 import zlib
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pyrogram import raw
 from pyrogram.crypto import mtproto
 from pyrogram.raw.core import FutureSalts, GzipPacked, Message, MsgContainer, TLObject, Vector
 from pyrogram.raw.core.list import List
 from pyrogram.raw.core.primitives import Bytes, Int
 
 from worker.telegram.envelope import EnvelopeError, Key, open_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # No packet of Telegram is larger, unzipped or not.
 MOST_UNZIPPED = 1 << 24
@@ -33,6 +40,13 @@ _SHORTEST_ITEM = 4
 
 class MalformedError(EnvelopeError):
     """Bytes that are no object of the schema, or more of them than any answer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands in the place of an object that the server has sent and that is in no schema known here."""
+
+    reason: str
 
 
 class _Allowance(threading.local):
@@ -62,9 +76,17 @@ def unzipped(packed: bytes | memoryview, most: int = MOST_UNZIPPED) -> bytes:
 
 def read_object(body: bytes | memoryview) -> Any:
     """The object that these bytes are; ``MalformedError`` if they are none."""
+    return _bounded(_whole, body)
+
+
+def _whole(body: bytes | memoryview) -> Any:
+    return TLObject.read(BytesIO(body))
+
+
+def _bounded(read: Callable[[bytes | memoryview], Any], body: bytes | memoryview) -> Any:
     _allowance.left, _allowance.unzipping = MOST_UNZIPPED, False
     try:
-        return TLObject.read(BytesIO(body))
+        return read(body)
     except MalformedError:
         raise
     except Exception as error:
@@ -111,9 +133,23 @@ def _read_message(data: BytesIO, *_: Any) -> Message:
     length = int.from_bytes(head[12:], "little", signed=True)
     if len(head) < 16 or not 0 <= length <= _left(data):
         raise MalformedError(f"a message of {length} bytes in a container that ends before")
-    body = TLObject.read(BytesIO(data.read(length)))
+    body = _read_body(data.read(length))
     message_id = int.from_bytes(head[:8], "little", signed=True)
     return Message(body, message_id, int.from_bytes(head[8:12], "little", signed=True), length)
+
+
+def _read_body(body: bytes | memoryview) -> Any:
+    """A message of the server's. An unknown object in it costs neither the connection nor other messages."""
+    try:
+        return _whole(body)
+    except KeyError as error:
+        (kind,) = error.args
+        unreadable = Unreadable(f"it holds an object of an unknown kind ({kind:#010x})")
+    if int.from_bytes(body[:4], "little") != raw.types.RpcResult.ID:
+        # News: whoever hears of it looks again.
+        return unreadable
+    answered = int.from_bytes(body[4:12], "little", signed=True)
+    return raw.types.RpcResult(req_msg_id=answered, result=unreadable)
 
 
 def _read_salts(data: BytesIO, *_: Any) -> FutureSalts:
@@ -133,7 +169,7 @@ def _unpack(data: BytesIO, session_id: bytes, auth_key: bytes, _: bytes) -> Mess
     (digest,) = open_all([key.job(packet)])
     session = int.from_bytes(session_id, "little", signed=True)
     message_id, sequence, body = key.check(packet, digest, session)
-    return Message(read_object(body), message_id, sequence, len(body))
+    return Message(_bounded(_read_body, body), message_id, sequence, len(body))
 
 
 _library_salts = FutureSalts.read

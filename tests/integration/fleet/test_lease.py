@@ -79,6 +79,25 @@ async def test_one_worker_owns_an_account_and_leaves_it_clean(database, raw):
     )
 
 
+@pytest.mark.parametrize(("silent", "is_named"), [(1.0, False), (HANG_SECONDS, True)])
+async def test_an_account_whose_connection_may_stand_at_telegram_is_left_as_after_a_crash(
+    database, raw, silent, is_named
+):
+    """Telegram has not heard of an end that the network swallowed."""
+    owner = await _worker(database)
+    async with lease_account(database, ManualClock(), STILL, 1, owner) as lease:
+        lease.tether.parted(silent)
+    assert await raw.fetchval("SELECT worker_id FROM accounts") == (owner if is_named else None)
+
+
+async def test_an_account_whose_dead_connection_telegram_has_dropped_is_left_clean(database, raw):
+    clock = ManualClock()
+    async with lease_account(database, clock, STILL, 1, await _worker(database)) as lease:
+        lease.tether.parted(HANG_SECONDS)
+        await clock.advance(STILL.disconnect_secs)
+    assert await raw.fetchval("SELECT worker_id FROM accounts") is None
+
+
 async def test_nothing_is_sent_under_a_lease_that_has_ended(database, raw):
     """A connection that the library is still making then is told so, however long its owner would be trusted."""
     async with lease_account(database, SystemClock(), STILL, 1, await _worker(database)) as lease:

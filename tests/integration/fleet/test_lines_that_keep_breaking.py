@@ -1,7 +1,12 @@
 """What keeps breaking between here and Telegram ends a single run, with a reason that a person understands."""
 
+import asyncio
+import os
+import signal
+
 import pytest
 from enemy_line import KEY_UNKNOWN, enemy_between, let_pass
+from hang_guard import until
 from world import PHONES, open_world
 
 ONE = ("run", "--once", "--account", PHONES[0])
@@ -79,3 +84,16 @@ async def test_lines_for_files_that_keep_breaking_end_a_single_run_and_use_up_no
         ("collecting", 0),
     }
     await _drain(world, enemy)
+
+
+async def test_an_account_that_is_left_over_a_dead_line_is_waited_for_by_its_next_owner(world, enemy):
+    """The end of the connection is swallowed like all else: Telegram keeps it, and ends a session used twice."""
+    pid = world.workers.start("run", "--account", PHONES[0], env=world.env())
+    log = world.workers.logs[-1]
+    await until(lambda: asyncio.to_thread(lambda: "scan." in log.read_text()))
+    enemy.tamper = lambda *_: b""
+    os.kill(pid, signal.SIGTERM)
+    await asyncio.to_thread(world.workers.wait, pid)
+    (account,) = await world.fetch("SELECT worker_id FROM accounts WHERE phone = $1", PHONES[0])
+    assert account["worker_id"] is not None
+    assert "Telegram did not hear its end" in log.read_text()

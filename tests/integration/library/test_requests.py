@@ -1,14 +1,20 @@
 """Requests as rows: secrets, the death of either side, and what is left of them."""
 
 import uuid
+from types import SimpleNamespace
 
 import pytest
+from breakable_line import line_to
 from fleet_rows import NAS, insert_fleet
 from lost_reply import LosesOneReply
+from manual_clock import ManualClock
 
+from worker.errors import WorkerTroubleError
+from worker.fleet.asking import _wait
 from worker.fleet.bell import Bell
 from worker.fleet.requests import _PipeCounter
 from worker.store import requests
+from worker.store.database import Database
 from worker.store.request_pipe import CAPACITY, has_room, put_chunk, take_chunks
 from worker.store.sealing import Sealer
 
@@ -88,6 +94,43 @@ async def test_a_command_sees_how_long_its_worker_has_been_silent(database, aske
     standing = await requests.await_request(database, asked)
     assert (standing.state, standing.step, standing.done, standing.total) == ("running", "reading", 4, 9)
     assert 20 <= standing.silent < 60
+
+
+class _Waits(ManualClock):
+    """Whoever sleeps wakes later, after ``then``."""
+
+    async def sleep(self, seconds):
+        self._now += seconds
+        await self.then()
+
+
+@pytest.fixture
+async def waiting(database_url):
+    """A command that waits, over a line that is cut."""
+    async with line_to(database_url) as (line, address):
+        database, clock = Database(address), _Waits()
+        clock.then = line.mend
+        await line.cut()
+        yield SimpleNamespace(database=database, clock=clock), line
+        await line.mend()
+        await database.close()
+
+
+async def test_a_database_that_starts_again_ends_no_command(database, asked, waiting):
+    process, _ = waiting
+    counter = _PipeCounter(database, asked, WORKER, Bell())
+    await requests.end_request(database, asked, "done", result={"bytes": 5})
+    assert await _wait(process, asked, Bell(), counter) == {"bytes": 5}
+
+
+async def test_a_database_that_stays_away_ends_a_command(database, asked, waiting):
+    process, line = waiting
+    process.clock.then = line.cut
+    counter = _PipeCounter(database, asked, WORKER, Bell())
+    began = process.clock.monotonic()
+    with pytest.raises(WorkerTroubleError):
+        await _wait(process, asked, Bell(), counter)
+    assert process.clock.monotonic() - began >= requests.AWAITED_SECONDS
 
 
 async def test_what_has_ended_stays_as_it_ended(database, asked):

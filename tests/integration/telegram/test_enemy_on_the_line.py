@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import socket
 import threading
 from io import BytesIO
@@ -19,6 +20,7 @@ from worker.telegram.client import Server
 from worker.telegram.gateway import Gateway
 from worker.telegram.proxied import dial_through
 from worker.telegram.proxy import parse_proxy
+from worker.telegram.tether import Tether
 
 SIZE = 3 * MIB + 777
 
@@ -127,6 +129,42 @@ async def test_packets_that_are_not_the_servers_cost_a_connection_and_nothing_el
     await until(lambda: _answers(desk))
     assert await desk.download(posted) == digest
     assert spoilt == {False: 2, True: 2}
+
+
+async def test_a_connection_whose_goodbye_is_not_answered_is_not_taken_for_closed(
+    shared_telegram, enemy, tmp_path
+):
+    """A network that swallows every packet swallows the end of a connection too."""
+    for number, said, is_dead in ((1, let_pass, False), (2, lambda *_: b"", True)):
+        told = []
+        options = {"port": enemy.port, "tether": Tether(parted=told.append)}
+        async with open_desk(shared_telegram, f"+49888000{number}", tmp_path, **options) as desk:
+            posted, digest = await desk.post(SIZE)
+            assert await desk.download(posted) == digest
+            enemy.tamper = said
+        assert len(told) > 1, "each line for files is told of as well"
+        assert (max(told) > HANG_SECONDS) is is_dead
+
+
+async def test_a_connection_that_is_lost_by_silence_is_not_taken_for_closed(enemy, desk):
+    """It is the wait for its next packet that ends, and nobody at the other end may know."""
+    told, lost = [], asyncio.Event()
+    session = desk.gateway.connections.main
+
+    def parted(silent):
+        told.append(silent)
+        lost.set()
+
+    session.tether = Tether(parted=parted)
+    session.connection.recv = _nothing
+    await _answers(desk)
+    async with asyncio.timeout(HANG_SECONDS):
+        await lost.wait()
+    assert told == [math.inf]
+
+
+async def _nothing():
+    """What the library's connection says after ten seconds without a byte, and at its end."""
 
 
 def in_the_clear(change):

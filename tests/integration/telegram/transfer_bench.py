@@ -19,6 +19,7 @@ from worker.telegram.authorising import request_code, sign_in
 from worker.telegram.client import Server, trust_public_key
 from worker.telegram.connections import TransferBounds
 from worker.telegram.gateway import Gateway
+from worker.telegram.tether import LOOSE, Tether
 from worker.telegram.transfer import DOWN_BYTES, Download, Upload
 from worker.workspace.part_file import PartFile
 
@@ -162,6 +163,7 @@ async def open_desk(
     *,
     deadline: float = 5,
     port: int | None = None,
+    tether: Tether = LOOSE,
     **bounds,
 ):
     trust_public_key(Path(sandbox.facts["public_key"]))
@@ -169,7 +171,9 @@ async def open_desk(
     made = await sandbox.admin.create_channel("Archives", admins=[phone])
     server = Server(1, "0" * 32, sandbox.facts["host"], port or sandbox.facts["port"])
     permission = Permitting()
-    gateway = Gateway(server, permission=permission, deadline=deadline, bounds=TransferBounds(**bounds))
+    gateway = Gateway(
+        server, permission=permission, deadline=deadline, bounds=TransferBounds(**bounds), tether=tether
+    )
     await gateway.connect()
     try:
         code_hash = await request_code(gateway, server, phone)

@@ -46,8 +46,10 @@ class Desk:
     def call(self, call=HISTORY, *answers, name=None, **options):
         return asyncio.create_task(self.governor.call(call, self.work(*answers, name=name), **options))
 
-    def parts(self, call=GET_FILE, narrow=lambda: None):
-        return FileParts(self.governor, self.blocks, call, self.clock, narrow=narrow, draw=lambda: 0.5)
+    def parts(self, call=GET_FILE, narrow=lambda: None, **options):
+        return FileParts(
+            self.governor, self.blocks, call, self.clock, narrow=narrow, draw=lambda: 0.5, **options
+        )
 
     @property
     def moments(self) -> list[float]:

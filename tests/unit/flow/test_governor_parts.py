@@ -8,7 +8,7 @@ from hang_guard import HANG_SECONDS
 from manual_clock import settle
 
 from worker.domain.calls import Activity, Call
-from worker.errors import RetryableError, UserError
+from worker.errors import NotBeforeError, RetryableError, UserError
 from worker.flow.flood import read
 from worker.flow.governor import FloodedError
 
@@ -94,6 +94,21 @@ async def test_g8_a_premium_wait_delays_only_the_refused_part_and_narrows_the_de
     assert refused.done()
     assert narrowed == [True]
     assert desk.store.blocks == {}
+
+
+async def test_g9_a_premium_wait_beyond_the_patience_is_handed_back():
+    """A claim that is held for an hour keeps the set from everybody else."""
+    desk, narrowed = Desk(), []
+    await desk.keeper.run_once()
+    parts = desk.parts(narrow=lambda: narrowed.append(True), patience=30)
+    refused = asyncio.create_task(parts.part(desk.work(flood(3600, "FLOOD_PREMIUM_WAIT"))))
+    await settle()
+    assert refused.done(), "it sleeps"
+    with pytest.raises(NotBeforeError) as told:
+        await refused
+    assert 3601 <= told.value.seconds <= 3602
+    assert narrowed == [True]
+    assert desk.store.blocks == {}, "other parts may go on"
 
 
 async def test_g7_a_part_is_tried_again_after_a_lost_connection_and_after_a_wait_without_using_up_a_retry():

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import hashlib
 import os
 import socket
 import struct
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyrogram import raw
-from pyrogram.crypto import mtproto
+from pyrogram.crypto import aes, mtproto
 from pyrogram.raw.core import GzipPacked, Int, MsgContainer, Vector
 from pyrogram.raw.core.primitives import Bytes
 from test_route import question, route_with
@@ -35,7 +36,7 @@ from worker.telegram.framing import (
 from worker.telegram.inbox import Inbox
 from worker.telegram.key_exchange import KeyExchangeError, plain_message
 from worker.telegram.line import Line, LineLostError
-from worker.telegram.unpacking import MOST_MESSAGES, MalformedError, read_object, unzipped
+from worker.telegram.unpacking import MOST_MESSAGES, MalformedError, Unreadable, read_object, unzipped
 
 unpacking.install()
 MIB = 1 << 20
@@ -201,6 +202,46 @@ async def test_a_line_full_of_acknowledgements_keeps_nobody_from_the_loop():
         await abridged_packet(Fed(b"\x84abc" * (MOST_QUICK_ACKS + 1)).read, QuickAcks())
     turning.cancel()
     assert turns > MOST_QUICK_ACKS / 2
+
+
+UNKNOWN = struct.pack("<I", 0x0BADBEEF) + bytes(8)
+
+
+def answer_to(number: int, answer: bytes) -> bytes:
+    return struct.pack("<Iq", RESULT, number) + answer
+
+
+def unpacked(body: bytes):
+    """What the library makes of a packet of the server's with this body."""
+    auth_key, session = bytes(256), bytes(8)
+    key = Key(auth_key)
+    padding = -(32 + len(body) + 12) % 16 + 12
+    plain = struct.pack("<qqqii", 0, 0, 5, 1, len(body)) + body + bytes(padding)
+    message_key = hashlib.sha256(auth_key[96:128] + plain).digest()[8:24]
+    packet = aes.ige256_encrypt(plain, *mtproto.kdf(auth_key, message_key, False))
+    return mtproto.unpack(BytesIO(key.key_id + message_key + packet), session, auth_key, key.key_id).body
+
+
+def test_an_answer_of_an_unknown_kind_is_told_to_its_call():
+    for answer in (UNKNOWN, packed(gzip.compress(UNKNOWN))):
+        read = unpacked(answer_to(7, answer))
+        assert read.req_msg_id == 7
+        assert "unknown kind (0x0badbeef)" in read.result.reason
+
+
+def test_an_unknown_kind_takes_no_other_answer_of_its_packet_along():
+    pong = struct.pack("<Iqq", 0x347773C5, 9, 9)
+    bodies = (answer_to(7, UNKNOWN), UNKNOWN, answer_to(8, pong))
+    messages = b"".join(
+        struct.pack("<qii", number, 1, len(body)) + body
+        for number, body in zip((5, 9, 13), bodies, strict=True)
+    )
+    result, news, other = (
+        each.body for each in unpacked(Int(MsgContainer.ID, False) + Int(3) + messages).messages
+    )
+    assert isinstance(result.result, Unreadable)
+    assert isinstance(news, Unreadable)
+    assert (other.req_msg_id, other.result.ping_id) == (8, 9)
 
 
 def opened_packet(key: Key, session: int, body: bytes, message_id: int) -> memoryview:
