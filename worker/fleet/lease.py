@@ -32,7 +32,7 @@ log = get_logger(__name__)
 # How soon lost locks are asked for again.
 _REGAIN_SECONDS = 0.5
 # What lies between the answers to two pings, beside the time between the pings.
-_LATE_SECONDS = 2.0
+_LATE_SECONDS = 5.0
 
 
 class Lease:

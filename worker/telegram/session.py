@@ -37,7 +37,7 @@ _CORRECTIONS = 3
 # A call that has not left by then has certainly not been applied; shorter than any call's deadline.
 _START_SECONDS = 4.0
 # An answer to a goodbye that takes longer is none.
-_GOODBYE_SECONDS = 2.0
+_GOODBYE_SECONDS = 5.0
 # Packets that are opened or acted on at a time; the rest waits in the socket.
 _PACKETS_AT_ONCE = 16
 # A packet of four bytes is an error of the transport itself.
