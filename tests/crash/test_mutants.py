@@ -19,6 +19,12 @@ class Mutant:
     caught_by: str
 
 
+# Of those mistakes too that this would notice.
+_BELIEVES_GAPS = (
+    "worker/pipeline/scan.py",
+    "    if source.sees_all and source.can_hide:",
+    "    if source.sees_all and source.can_hide and False:",
+)
 MUTANTS = [
     Mutant(
         "a set is written without looking at its fence",
@@ -187,6 +193,7 @@ MUTANTS = [
                 "    if is_outdated(deps, source):",
                 "    if is_outdated(deps, source) and False:",
             ),
+            _BELIEVES_GAPS,
         ),
         "tests/integration/scan/test_sight.py::test_an_account_let_in_again_in_the_middle_of_its_reading_passes_over_nothing_for_the_others",
     ),
@@ -200,8 +207,14 @@ MUTANTS = [
                 "coalesce(CAST(:since AS bigint) > 0, true)",
             ),
             ("worker/pipeline/sight.py", "and told != readable.member_since", "and False"),
+            _BELIEVES_GAPS,
         ),
         "tests/integration/scan/test_sight.py::test_an_account_let_in_again_between_two_connections_passes_over_nothing_for_the_others",
+    ),
+    Mutant(
+        "what a page lacks below its first message is taken for deleted",
+        (_BELIEVES_GAPS,),
+        "tests/integration/scan/test_sight.py::test_a_history_that_is_cleared_between_two_pages_is_not_passed_over_for_the_others",
     ),
     Mutant(
         "whatever is missing is withdrawn without asking",
